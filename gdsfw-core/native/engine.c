@@ -1,0 +1,1 @@
+int gdsfw_placeholder;

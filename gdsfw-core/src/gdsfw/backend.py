@@ -1,0 +1,326 @@
+"""The types that hooks pass between core and a backend. A backend imports these and `hookimpl`, no more."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+
+from gdsfw.errors import Domain
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from gdsfw.engine.native import NativeTable
+    from gdsfw.workload.model import Job
+
+#: Version of the hook interface. 0 until third parties have used it; a backend states the one it was written for.
+HOOK_VERSION = 0
+
+Direction = Literal["read", "write"]
+CopyDirection = Literal["to_host", "from_host"]
+SyncMode = Literal["device", "fsync", "fdatasync"]
+
+
+@dataclass(frozen=True)
+class IOPathInfo:
+    """One way a backend can move bytes, named in a workload's `io_path`.
+
+    Args:
+        native: whether the C engine can drive it without the interpreter.
+        max_iodepth: requests it can have in flight for one worker; 1 for a synchronous path, 0 for no limit.
+        reads, writes: which directions it has.
+        summary: one line for `gdsfw backends`.
+    """
+
+    name: str
+    native: bool
+    max_iodepth: int = 1
+    reads: bool = True
+    writes: bool = True
+    summary: str = ""
+
+
+@dataclass(frozen=True)
+class BackendInfo:
+    """What a backend says of itself; no library is opened to say it.
+
+    Args:
+        name: equals the entry point's name.
+        version: the distribution's version.
+        hook_version: `gdsfw.backend.HOOK_VERSION` it was written for.
+        memory: kinds of buffer that gdsfw_alloc gives, the default first: host, hugepage, pinned, device.
+        io_paths: the default first.
+        options: pydantic model of `backend_options: {<name>: ...}`; None when there are none.
+        capabilities: words that the conformance kit and the plan ask for, see docs/reference/capabilities.md.
+        namespace: `files` when targets are paths of this machine (core stats, lays out and guards them), `own`
+            when the backend has names of its own and `gdsfw_open_file` opens them.
+    """
+
+    name: str
+    title: str
+    version: str
+    io_paths: tuple[IOPathInfo, ...]
+    hook_version: int = HOOK_VERSION
+    memory: tuple[str, ...] = ("host",)
+    options: type[BaseModel] | None = None
+    capabilities: frozenset[str] = frozenset()
+    namespace: Literal["files", "own"] = "files"
+
+    def io_path(self, name: str) -> IOPathInfo | None:
+        """The path called `name` (`auto` is the first), or None."""
+        if name == "auto":
+            return self.io_paths[0]
+        return next((path for path in self.io_paths if path.name == name), None)
+
+
+@dataclass(frozen=True)
+class Device:
+    """One GPU or other device that workers can be put on."""
+
+    ordinal: int
+    name: str
+    nbytes: int
+    pci_address: str | None = None
+    numa_node: int | None = None
+    uuid: str | None = None
+
+
+@dataclass(frozen=True)
+class Check:
+    """One finding of a probe. `unknown` is for what could not be looked at (needs root): never a quiet "fail"."""
+
+    name: str
+    state: Literal["ok", "warn", "fail", "unknown"]
+    seen: str
+    needed: str = ""
+    meaning: str = ""
+    verify: str = ""
+    fix: str = ""
+    blocks_direct: bool = False
+
+
+@dataclass(frozen=True)
+class ErrorInfo:
+    """Meaning of an error code: symbolic name, text, likely cause and the next step."""
+
+    name: str
+    text: str
+    cause: str = ""
+    fix: str = ""
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """What direct I/O on a file needs, in bytes, and who said so (statx, the block device, the page size)."""
+
+    offset: int = 1
+    memory: int = 1
+    source: str = "none"
+
+
+@dataclass(frozen=True)
+class Target:
+    """A file as the plan names it, before it is opened.
+
+    Args:
+        name: path, or the backend's own name.
+        file_id: number that the verification pattern is made from; stable for one file across jobs.
+        nbytes: size that the job works with; 0 when decided at start.
+    """
+
+    name: str
+    file_id: int
+    nbytes: int
+
+    @property
+    def path(self) -> Path:
+        """`name` as a path; meaningful for namespace `files`."""
+        return Path(self.name)
+
+
+@dataclass
+class FileHandle:
+    """An open file. For namespace `files` core fills in the descriptors; `state` belongs to the backend.
+
+    Args:
+        fd: descriptor for the job's I/O (O_DIRECT when `direct`), -1 for a backend with names of its own.
+        tail_fd: buffered descriptor of the same file for blocks that `alignment` does not allow, or -1.
+        direct: whether `fd` bypasses the page cache, decided by a test transfer.
+        direct_reason: why, in a sentence.
+    """
+
+    target: Target
+    fd: int = -1
+    tail_fd: int = -1
+    direct: bool = False
+    direct_reason: str = ""
+    writable: bool = False
+    alignment: Alignment = field(default_factory=Alignment)
+    state: Any = None
+
+
+@dataclass
+class Buffer:
+    """One worker's memory: `iodepth` slots, slot i at buffer_offset + i * stride.
+
+    Args:
+        address: where it starts, as an unsigned 64-bit number in the address space of `memory`.
+        nbytes: its size.
+        memory: host, hugepage, pinned or device.
+        host_view: writable view of it when the host can touch it, else None.
+        state: whatever the backend needs to free it.
+    """
+
+    address: int
+    nbytes: int
+    memory: str = "host"
+    host_view: memoryview | None = None
+    state: Any = None
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the data plane will be asked for; all sizes in bytes.
+
+    Args:
+        rw: `read`, `write` or `readwrite`: directions that will be issued.
+        ranges: (start, length) for each file that this worker touches.
+    """
+
+    io_path: str
+    rw: Literal["read", "write", "readwrite"]
+    max_block_size: int
+    block_align: int
+    ranges: Sequence[tuple[int, int]]
+    iodepth: int = 1
+    iodepth_batch: int = 1
+    direct: Literal["auto", "true", "false"] = "auto"
+    register_buffers: Literal["once", "per_io", "none"] = "once"
+
+
+@dataclass
+class Worker:
+    """One thread of one job.
+
+    Args:
+        index: number of the worker in its job, from 0.
+        device: device ordinal, or None.
+        cpus: CPUs it is pinned to; empty for no pinning.
+        options: instance of BackendInfo.options, or None.
+        session: what gdsfw_open returned.
+        state: what gdsfw_worker_start returned.
+    """
+
+    job: Job
+    index: int
+    options: Any = None
+    session: Any = None
+    device: int | None = None
+    cpus: tuple[int, ...] = ()
+    state: Any = None
+
+
+@runtime_checkable
+class PythonIO(Protocol):
+    """The data plane in Python. Offsets and sizes in bytes; a short count is allowed, 0 means end of file.
+
+    Optional methods, looked for once: `flush(file, data_only)`, `fill(file, size, file_offset, buffer_offset,
+    pattern)`, `verify(...)`, and for a queue `submit(requests)` / `reap(at_least, timeout_ns)`.
+    Failures are OSError (errno) or BackendError (any domain).
+    """
+
+    def read(self, file: FileHandle, size: int, file_offset: int, buffer_offset: int) -> int:
+        """Move `size` bytes from the file into the worker's buffer and return the count moved."""
+        ...
+
+    def write(self, file: FileHandle, size: int, file_offset: int, buffer_offset: int) -> int:
+        """Move `size` bytes from the worker's buffer into the file and return the count moved."""
+        ...
+
+
+class IOPath:
+    """What gdsfw_io returns: the data plane of one worker, native, Python or both.
+
+    Args:
+        name: the path in use (`psync`), which may differ from the one asked for (`auto`).
+        files: the worker's files in the order of the request; native calls get `file_values[i]`.
+        python: an object as PythonIO describes.
+        native: table of C functions (gdsfw_backend.h) and one opaque 64-bit value for each file.
+        iodepth: depth it will really keep.
+        notes: lines for the result, for instance why it is not the path that was asked for.
+        keep: objects that must live as long as the path.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        files: Sequence[FileHandle],
+        *,
+        python: PythonIO | None = None,
+        native: NativeTable | None = None,
+        file_values: Sequence[int] = (),
+        iodepth: int = 1,
+        notes: Sequence[str] = (),
+        keep: Sequence[Any] = (),
+    ) -> None:
+        if python is None and native is None:
+            raise TypeError("an IOPath needs `python`, `native` or both")
+        if native is not None and len(file_values) != len(files):
+            raise TypeError(f"{len(files)} files but {len(file_values)} file values")
+        self.name = name
+        self.files = tuple(files)
+        self.python = python
+        self.native = native
+        self.file_values = tuple(file_values)
+        self.iodepth = iodepth
+        self.notes = tuple(notes)
+        self.keep = tuple(keep)
+        self.instrumented: tuple[str, ...] = ()
+
+    def as_python(self, buffer: Buffer) -> PythonIO:
+        """This path as read/write calls, whatever it is made of: what a wrapping plugin builds on."""
+        if self.python is not None:
+            return self.python
+        from gdsfw.engine.native import TableIO
+
+        assert self.native is not None
+        return TableIO(self.native, dict(zip(map(id, self.files), self.file_values, strict=True)), buffer)
+
+    def close(self) -> None:
+        """Release what the path holds. Called once, when nothing is in flight; override as needed."""
+
+
+TransportKind = Literal["p2p", "compat", "staged", "mapped", "host", "none", "unknown"]
+CacheState = Literal["bypassed", "cold", "warm", "unknown"]
+
+
+@dataclass(frozen=True)
+class Transport:
+    """The way the bytes took and how that is known. `unknown` where the evidence does not decide."""
+
+    kind: TransportKind
+    cache: CacheState = "unknown"
+    evidence: tuple[str, ...] = ()
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+__all__ = [
+    "HOOK_VERSION",
+    "Alignment",
+    "BackendInfo",
+    "Buffer",
+    "Check",
+    "Device",
+    "Domain",
+    "ErrorInfo",
+    "FileHandle",
+    "IOPath",
+    "IOPathInfo",
+    "PythonIO",
+    "Request",
+    "Target",
+    "Transport",
+    "Worker",
+]

@@ -1,0 +1,1 @@
+"""A backend that moves nothing and measures the engine."""

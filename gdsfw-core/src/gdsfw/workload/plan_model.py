@@ -1,0 +1,95 @@
+"""What will run: the resolved plan, as data. plan.py computes it; the runner, --plan and the result read it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gdsfw.backend import BackendInfo
+    from gdsfw.workload.model import Job
+
+
+@dataclass(frozen=True)
+class FilePlan:
+    """One file of one worker: the range [start, start + length) that the worker covers, in bytes.
+
+    Args:
+        nbytes: size the file must have before I/O begins (0: decided at start).
+        create: gdsfw creates it (layout for reads, the job itself for writes).
+        owned: the file lies at a name that gdsfw makes up (`<job>.<worker>.<n>`), not one the user gave.
+        decided_at_start: size and length come from a file that must exist first.
+    """
+
+    path: str
+    file_id: int
+    start: int
+    length: int
+    nbytes: int
+    create: bool
+    owned: bool
+    decided_at_start: bool = False
+
+
+@dataclass(frozen=True)
+class WorkerPlan:
+    """One worker: where it runs, what it touches, what it allocates."""
+
+    index: int
+    files: tuple[FilePlan, ...]
+    device: int | None
+    cpus: tuple[int, ...]
+    seed: int
+    buffer_nbytes: int
+    slot_stride: int
+    io_size: int
+
+
+@dataclass(frozen=True)
+class JobPlan:
+    """One job at one sweep point and repetition.
+
+    Args:
+        point: the sweep values of this run, e.g. {"block_size": "4KiB"}; empty without a sweep.
+        repetition: number of the repeat, from 0.
+    """
+
+    job: Job
+    backend: BackendInfo
+    io_path: str
+    workers: tuple[WorkerPlan, ...]
+    point: dict[str, str] = field(default_factory=dict)
+    repetition: int = 0
+    iodepth: int = 1
+    notes: tuple[str, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """Name for tables and messages: job name, sweep point, repetition."""
+        parts = [f"{key}={value}" for key, value in self.point.items()]
+        if self.job.repeat > 1:
+            parts.append(f"#{self.repetition + 1}")
+        return f"{self.job.name} [{' '.join(parts)}]" if parts else self.job.name
+
+
+@dataclass(frozen=True)
+class StagePlan:
+    """Jobs that run together from one barrier."""
+
+    jobs: tuple[JobPlan, ...]
+    name: str | None = None
+    stop_together: bool = False
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The whole run, in order."""
+
+    stages: tuple[StagePlan, ...]
+    source: str
+    notes: tuple[str, ...] = ()
+
+    @property
+    def jobs(self) -> tuple[JobPlan, ...]:
+        """Every job of every stage, in order."""
+        return tuple(job for stage in self.stages for job in stage.jobs)
