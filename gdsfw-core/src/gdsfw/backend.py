@@ -128,11 +128,19 @@ class Target:
         name: path, or the backend's own name.
         file_id: number that the verification pattern is made from; stable for one file across jobs.
         nbytes: size that the job works with; 0 when decided at start.
+        direct: bypass the page cache: `true` insists, `auto` tries and records why not.
+        allow_overwrite: the job says that the user's own data at this name may be overwritten.
+        create: the file may be created (a write job, or layout).
+        sync: O_SYNC (`sync`) or O_DSYNC (`dsync`) for every write.
     """
 
     name: str
     file_id: int
     nbytes: int
+    direct: Literal["auto", "true", "false"] = "auto"
+    allow_overwrite: bool = False
+    create: bool = False
+    sync: Literal["none", "dsync", "sync"] = "none"
 
     @property
     def path(self) -> Path:
