@@ -45,11 +45,16 @@ class BlockSizes:
 
 @dataclass(frozen=True)
 class LoopFile:
-    """One file of the worker: the byte range it may touch and the size the file has (for end-of-file tails)."""
+    """One file of the worker: the byte range it may touch, and what its verification pattern is made from.
+
+    Args:
+        pattern_seed: of this file (files laid out by different runs have different seeds); unused without verify.
+    """
 
     file_id: int
     start: int
     length: int
+    pattern_seed: int = 0
 
 
 @dataclass(frozen=True)
@@ -64,9 +69,8 @@ class Distribution:
 
 @dataclass(frozen=True)
 class Verify:
-    """Pattern parameters. `check` verifies reads, `generations` counts rewrites of a block in the pattern."""
+    """How to verify. `check` verifies reads, `generations` counts rewrites of a block in the pattern."""
 
-    pattern_seed: int
     check: bool = True
     generations: bool = False
 
