@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 from gdsfw.errors import Domain
 
@@ -230,12 +230,79 @@ class Worker:
     state: Any = None
 
 
+@dataclass(frozen=True)
+class Pattern:
+    """What the bytes of a file are when verified: a pure function of these and the offset (gdsfw_backend.h).
+
+    Args:
+        generation: how often the block was written before; 0 unless the job asks for generations.
+    """
+
+    seed: int
+    file_id: int
+    generation: int = 0
+
+
+@dataclass(frozen=True)
+class PatternMismatch:
+    """How a range differs from its pattern.
+
+    Args:
+        file_offset: of the first byte that differs.
+        expected, found: up to 16 bytes from there on, as far as the range goes.
+        bad_bytes: bytes that differ in the whole range.
+    """
+
+    file_offset: int
+    expected: bytes
+    found: bytes
+    bad_bytes: int
+
+
+class QueueRequest(NamedTuple):
+    """One I/O for a queue. `cookie` comes back in the completion; consecutive requests have consecutive cookies."""
+
+    direction: Direction
+    file: FileHandle
+    size: int
+    file_offset: int
+    buffer_offset: int
+    cookie: int
+
+
+@dataclass(slots=True)
+class Completion:
+    """What became of a request: `result` bytes moved when `domain` is NONE, else a positive error `code`.
+
+    With count > 1 the requests cookie .. cookie + count - 1 are done at once, each in full. storage_ns, copy_ns:
+    time spent at the storage and copying, where the path tells them apart.
+    """
+
+    cookie: int
+    result: int = 0
+    domain: Domain = Domain.NONE
+    code: int = 0
+    count: int = 1
+    storage_ns: int = 0
+    copy_ns: int = 0
+
+
 @runtime_checkable
 class PythonIO(Protocol):
     """The data plane in Python. Offsets and sizes in bytes; a short count is allowed, 0 means end of file.
 
-    Optional methods, looked for once: `flush(file, data_only)`, `fill(file, size, file_offset, buffer_offset,
-    pattern)`, `verify(...)`, and for a queue `submit(requests)` / `reap(at_least, timeout_ns)`.
+    Optional methods, looked for once; buffer_offset counts from the start of the worker's buffer:
+
+    - `flush(file, data_only)`: fsync, or fdatasync. Needed for the fsync keys.
+    - `submit(requests) -> int` and `reap(at_least, timeout_ns) -> Sequence[Completion]`: a queue. `submit` takes the
+      first k QueueRequests and returns k, 0 when full; `reap` waits until so many completions are there or the
+      timeout has passed. With both present the loop uses the queue.
+    - `fill(size, file_offset, buffer_offset, pattern)` and
+      `verify(size, file_offset, buffer_offset, pattern) -> PatternMismatch | None`: needed to verify in memory that the
+      host cannot touch (Buffer.host_view is None).
+    - `copy(buffer_offset, host_view, direction)`: how data gets into such memory before a write.
+    - `register_buffer(buffer_offset, size)` and `deregister_buffer(buffer_offset)`: for `register_buffers: per_io`.
+
     Failures are OSError (errno) or BackendError (any domain).
     """
 
@@ -320,13 +387,17 @@ __all__ = [
     "BackendInfo",
     "Buffer",
     "Check",
+    "Completion",
     "Device",
     "Domain",
     "ErrorInfo",
     "FileHandle",
     "IOPath",
     "IOPathInfo",
+    "Pattern",
+    "PatternMismatch",
     "PythonIO",
+    "QueueRequest",
     "Request",
     "Target",
     "Transport",
