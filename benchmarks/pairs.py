@@ -1,0 +1,49 @@
+"""Interleaved pairs: A B A B ... in one run, the ratio pair by pair, its median and a 95 % interval."""
+
+from __future__ import annotations
+
+import random
+import statistics
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Ratios ours / theirs of one figure, higher is better.
+
+    The interval is the percentile bootstrap of the median (Efron 1979), 4,000 resamples, fixed seed.
+    """
+
+    ours: tuple[float, ...]
+    theirs: tuple[float, ...]
+
+    @property
+    def ratios(self) -> list[float]:
+        return [a / b for a, b in zip(self.ours, self.theirs, strict=True)]
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.ratios)
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        ratios = self.ratios
+        draw = random.Random(1).choices
+        medians = sorted(statistics.median(draw(ratios, k=len(ratios))) for _ in range(4000))
+        return medians[int(0.025 * len(medians))], medians[int(0.975 * len(medians)) - 1]
+
+
+def interleave(ours: Callable[[], float], theirs: Callable[[], float], pairs: int) -> Comparison:
+    """Run both `pairs` times in turn, after one round that is not counted; who goes first alternates."""
+    ours(), theirs()
+    mine: list[float] = []
+    other: list[float] = []
+    for number in range(pairs):
+        if number % 2 == 0:
+            mine.append(ours())
+            other.append(theirs())
+        else:
+            other.append(theirs())
+            mine.append(ours())
+    return Comparison(tuple(mine), tuple(other))
