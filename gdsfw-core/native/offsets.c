@@ -13,7 +13,7 @@
  * - A drawn size is cut first to the file (random: its length; once_per_block and sequential: what is left at the
  *   offset), and last, with the offset already chosen, to what is left of the whole sequence.
  * - A range's size is low + step * below((high - low) / step + 1), without a draw when that is 1 choice.
- * - Round robin begins with file 0.
+ * - Round robin begins with file 0, and so does every pass of the sequential service.
  */
 #include "offsets.h"
 
@@ -61,6 +61,8 @@ static uint64_t round_up(uint64_t value, uint64_t to) { return to ? (value + to 
 /* Start pass number offsets->pass on every file. */
 static void begin_pass(struct offsets *o) {
   o->unfinished = 0;
+  if (o->file_service == SERVICE_SEQUENTIAL)
+    o->current = 0;
   for (uint32_t i = 0; i < o->file_count; i++) {
     struct offset_file *file = &o->files[i];
     file->position[0] = file->position[1] = file->done = 0;

@@ -11,7 +11,7 @@ from its own stream, and only where there is a choice:
   begins at once, with a new permutation and no run. Files of length 0 are always finished.
 - A drawn size is cut first to the file (random: its length; once_per_block and sequential: what is left at the offset)
   and last, with the offset already chosen, to what is left of the whole sequence.
-- Round robin begins with file 0.
+- Round robin begins with file 0, and so does every pass of the sequential service.
 """
 
 from __future__ import annotations
@@ -139,6 +139,8 @@ class IOSequence:
             if self._once and file.length:
                 file.order = Permutation(self._seed, index, self._pass, file.pass_length)
         self._unfinished = sum(not file.finished for file in self._files)
+        if self._service == "sequential":
+            self._current = 0
 
     def __iter__(self) -> IOSequence:
         return self
