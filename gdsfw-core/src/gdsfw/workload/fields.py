@@ -8,20 +8,13 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, PlainSerializer, PlainValidator, WithJsonSchema
 
 from gdsfw.workload import units, values
+from gdsfw.workload.json_types import ref
 from gdsfw.workload.units import Percent
 
-_SIZE_TEXT: dict[str, Any] = {"type": "string", "pattern": units.SIZE_PATTERN, "examples": ["4KiB", "1MiB", "10GiB"]}
-_PERCENT_TEXT: dict[str, Any] = {"type": "string", "pattern": units.PERCENT_PATTERN}
-_DURATION_TEXT: dict[str, Any] = {"type": "string", "pattern": units.DURATION_PATTERN, "examples": ["500ms", "5s"]}
-_RATE_TEXT: dict[str, Any] = {"type": "string", "pattern": units.SIZE_PATTERN.removesuffix("$") + "(/s)?$"}
 
-
-def _integer(minimum: int) -> dict[str, Any]:
-    return {"type": "integer", "minimum": minimum, "maximum": units.MAX_BYTES}
-
-
-def _size_schema(minimum: int) -> dict[str, Any]:
-    return {"anyOf": [_integer(minimum), _SIZE_TEXT]}
+def _schema(name: str) -> WithJsonSchema:
+    """The definition called `name` in json_types.py."""
+    return WithJsonSchema(ref(name))
 
 
 def _as_written(function: Any) -> PlainSerializer:
@@ -31,6 +24,10 @@ def _as_written(function: Any) -> PlainSerializer:
 
 def _dump_size(value: int | Percent) -> int | str:
     return str(value) if isinstance(value, Percent) else value
+
+
+def _word_or_list(value: object) -> object:
+    return list(value) if isinstance(value, tuple) else value
 
 
 def _name_of_boolean(value: object) -> object:
@@ -62,15 +59,15 @@ def _sweep_values(value: object) -> object:
     ]
     if mistakes:
         raise values.InvalidValueError(mistakes)
-    return {key: tuple(items) for key, items in value.items()}
+    return {key: list(items) for key, items in value.items()}
 
 
-Size = Annotated[int, PlainValidator(units.parse_size), WithJsonSchema(_size_schema(0))]
-PositiveSize = Annotated[int, PlainValidator(partial(units.parse_size, minimum=1)), WithJsonSchema(_size_schema(1))]
+Size = Annotated[int, PlainValidator(units.parse_size), _schema("size")]
+PositiveSize = Annotated[int, PlainValidator(partial(units.parse_size, minimum=1)), _schema("size_above_0")]
 SizeOrPercent = Annotated[
     int | Percent,
     PlainValidator(lambda value: value if isinstance(value, Percent) else units.parse_size_or_percent(value)),
-    WithJsonSchema({"anyOf": [_integer(0), _SIZE_TEXT, _PERCENT_TEXT]}),
+    _schema("share"),
     _as_written(_dump_size),
 ]
 PositiveSizeOrPercent = Annotated[
@@ -78,152 +75,61 @@ PositiveSizeOrPercent = Annotated[
     PlainValidator(
         lambda value: value if isinstance(value, Percent) else units.parse_size_or_percent(value, minimum=1)
     ),
-    WithJsonSchema({"anyOf": [_integer(1), _SIZE_TEXT, _PERCENT_TEXT]}),
+    _schema("share_above_0"),
     _as_written(_dump_size),
 ]
-Duration = Annotated[
-    int,
-    PlainValidator(units.parse_duration),
-    WithJsonSchema({"anyOf": [_DURATION_TEXT, {"const": 0}]}),
-    _as_written(units.format_duration),
-]
+Duration = Annotated[int, PlainValidator(units.parse_duration), _schema("duration"), _as_written(units.format_duration)]
 PositiveDuration = Annotated[
     int,
     PlainValidator(partial(units.parse_duration, minimum=1)),
-    WithJsonSchema(_DURATION_TEXT),
+    _schema("duration_above_0"),
     _as_written(units.format_duration),
 ]
-
-
-def _with_pair(single: dict[str, Any]) -> dict[str, Any]:
-    pair = {
-        "type": "object",
-        "properties": {"read": single, "write": single},
-        "additionalProperties": False,
-        "minProperties": 1,
-    }
-    return {"anyOf": [*single.get("anyOf", [single]), pair]}
-
-
-def _block_schema() -> dict[str, Any]:
-    size = _size_schema(1)
-    edge = {"description": "bytes", **size}
-    range_ = {
-        "type": "object",
-        "properties": {"min": edge, "max": edge, "step": edge},
-        "required": ["min", "max"],
-        "additionalProperties": False,
-    }
-    weight = {"anyOf": [_integer(1) | {"maximum": 1_000_000}, {"type": "string", "pattern": "^[0-9]+$"}]}
-    split = {
-        "type": "object",
-        "patternProperties": {units.SIZE_PATTERN: weight},
-        "additionalProperties": False,
-        "minProperties": 1,
-    }
-    one_size = units.SIZE_PATTERN.strip("^$")
-    text = {"type": "string", "pattern": f"^({one_size} ?- ?{one_size}|{one_size}/[0-9]+(:{one_size}/[0-9]+)*)$"}
-    forms = [*size["anyOf"], text, range_, split]
-    pair = {
-        "type": "object",
-        "properties": {"read": {"anyOf": forms}, "write": {"anyOf": forms}},
-        "required": ["read", "write"],
-        "additionalProperties": False,
-    }
-    return {"anyOf": [*forms, pair]}
-
-
 BlockSize = Annotated[
     values.BlockSizeSpec,
     PlainValidator(values.parse_block_size),
-    WithJsonSchema(_block_schema()),
+    _schema("block_size"),
     _as_written(values.dump_block_size),
 ]
 ByteRates = Annotated[
-    values.Rates,
-    PlainValidator(values.parse_byte_rates),
-    WithJsonSchema(_with_pair({"anyOf": [_integer(1), _RATE_TEXT]})),
-    _as_written(values.dump_rates),
+    values.Rates, PlainValidator(values.parse_byte_rates), _schema("byte_rates"), _as_written(values.dump_rates)
 ]
 IopsRates = Annotated[
-    values.Rates,
-    PlainValidator(values.parse_iops_rates),
-    WithJsonSchema(_with_pair(_integer(1))),
-    _as_written(values.dump_rates),
+    values.Rates, PlainValidator(values.parse_iops_rates), _schema("iops_rates"), _as_written(values.dump_rates)
 ]
 Cpus = Annotated[
-    tuple[int, ...] | Literal["auto"],
-    PlainValidator(values.parse_cpus),
-    WithJsonSchema(
-        {
-            "anyOf": [
-                {"const": "auto"},
-                {"type": "integer", "minimum": 0, "maximum": values.MAX_CPU},
-                {"type": "string", "pattern": "^[0-9]{1,5}(-[0-9]{1,5})?(,[0-9]{1,5}(-[0-9]{1,5})?)*$"},
-                {
-                    "type": "array",
-                    "items": {"type": "integer", "minimum": 0, "maximum": values.MAX_CPU},
-                    "minItems": 1,
-                    "uniqueItems": True,
-                },
-            ]
-        }
-    ),
+    tuple[int, ...] | Literal["auto"], PlainValidator(values.parse_cpus), _schema("cpus"), _as_written(_word_or_list)
 ]
 Devices = Annotated[
     tuple[int, ...] | Literal["all"],
     PlainValidator(values.parse_devices),
-    WithJsonSchema(
-        {
-            "anyOf": [
-                {"const": "all"},
-                {"type": "integer", "minimum": 0, "maximum": 1023},
-                {
-                    "type": "array",
-                    "items": {"type": "integer", "minimum": 0, "maximum": 1023},
-                    "minItems": 1,
-                    "uniqueItems": True,
-                },
-            ]
-        }
-    ),
+    _schema("devices"),
+    _as_written(_word_or_list),
 ]
 Percentiles = Annotated[
     tuple[float, ...] | Literal["none"],
     PlainValidator(values.parse_percentiles),
-    WithJsonSchema(
-        {
-            "anyOf": [
-                {"const": "none"},
-                {"type": "array", "items": {"type": "number", "exclusiveMinimum": 0, "maximum": 100}, "minItems": 1},
-            ]
-        }
-    ),
+    _schema("percentiles"),
+    _as_written(_word_or_list),
 ]
 Timeline = Annotated[
     int | None,
     PlainValidator(lambda value: None if value in ("none", None) else units.parse_duration(value, minimum=1_000_000)),
-    WithJsonSchema({"anyOf": [{"const": "none"}, {"type": "null"}, _DURATION_TEXT]}),
+    _schema("timeline"),
     _as_written(lambda value: "none" if value is None else units.format_duration(value)),
 ]
 Access = Annotated[
     Literal["read", "write", "randread", "randwrite", "readwrite", "randrw"],
     BeforeValidator(_spell_readwrite),
-    WithJsonSchema({"enum": ["read", "write", "randread", "randwrite", "readwrite", "rw", "randrw"]}),
+    _schema("access"),
 ]
 Direct = Annotated[
     Literal["auto", "true", "false"],
     BeforeValidator(_name_of_boolean),
-    WithJsonSchema({"enum": ["auto", True, False, "true", "false"]}),
+    _schema("direct"),
     _as_written(_boolean_of_name),
 ]
 VerifySwitch = BeforeValidator(_verify_switch)
-SweepValues = Annotated[
-    dict[str, tuple[Any, ...]],
-    PlainValidator(_sweep_values),
-    WithJsonSchema({"type": "object", "additionalProperties": {"type": "array", "minItems": 1}}),
-]
+SweepValues = Annotated[dict[str, list[Any]], PlainValidator(_sweep_values), _schema("sweep")]
 PercentNumber = Annotated[int, Field(ge=0, le=100)]
-Name = Annotated[
-    str, PlainValidator(values.parse_name), WithJsonSchema({"type": "string", "pattern": values.NAME_PATTERN})
-]
+Name = Annotated[str, PlainValidator(values.parse_name), _schema("name")]

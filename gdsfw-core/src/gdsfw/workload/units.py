@@ -49,6 +49,7 @@ class Percent:
         return min(nbytes, int(nbytes * self.value / 100))
 
     def __str__(self) -> str:
+        """As a workload writes it: `10%`."""
         return f"{self.value:g}%"
 
 
@@ -60,25 +61,26 @@ def _scaled(text: str, suffixes: dict[str, int], kind: str, valid: str) -> int:
     """
     match = _NUMBER.fullmatch(text.strip())
     if match is None:
-        raise ValueError(f"{text!r} is no {kind} ({valid})")
+        raise ValueError(f"{shown(text)} is no {kind} ({valid})")
     whole, fraction, suffix = match[1], match[2] or "", match[3]
     if len(whole) > 1 and whole.startswith("0"):
         plain = (whole.lstrip("0") or "0") + suffix
-        raise ValueError(f"{text!r} begins with a zero, which some read as octal; write {plain}")
+        raise ValueError(f"{shown(text)} begins with a zero, which some read as octal; write {plain}")
     if suffix not in suffixes:
-        raise ValueError(f"{text!r} has {f'an unknown unit {suffix!r}' if suffix else 'no unit'} ({valid})")
+        raise ValueError(f"{shown(text)} has {f'an unknown unit {shown(suffix)}' if suffix else 'no unit'} ({valid})")
     scale: int = 10 ** len(fraction)
     product = int(whole + fraction) * suffixes[suffix]
     if product % scale:
-        raise ValueError(f"{text!r} is no whole number of {'bytes' if kind == 'size' else 'nanoseconds'}")
+        raise ValueError(f"{shown(text)} is no whole number of {'bytes' if kind == 'size' else 'nanoseconds'}")
     return product // scale
 
 
 def shown(value: object) -> str:
-    """`value` as a message quotes it: YAML's spelling of true, false and null."""
+    """`value` as a message quotes it, not too long: YAML's spelling of true, false and null."""
     if isinstance(value, bool):
         return "true" if value else "false"
-    return "null" if value is None else repr(value)
+    text = "null" if value is None else repr(value)
+    return text if len(text) <= 80 else f"{text[:60]}... ({len(text)} characters)"
 
 
 def _not_text(value: object, kind: str, valid: str) -> ValueError:
@@ -98,9 +100,9 @@ def parse_size(value: object, *, minimum: int = 0) -> int:
     else:
         raise _not_text(value, "size", VALID_SIZES)
     if nbytes < minimum:
-        raise ValueError(f"{value} is too small: the least is {minimum} byte{'s' if minimum != 1 else ''}")
+        raise ValueError(f"{shown(value)} is too small: the least is {minimum} byte{'s' if minimum != 1 else ''}")
     if nbytes > MAX_BYTES:
-        raise ValueError(f"{value} is too large: the most is 2**63 - 1 bytes")
+        raise ValueError(f"{shown(value)} is too large: the most is 2**63 - 1 bytes")
     return nbytes
 
 
@@ -136,18 +138,18 @@ def parse_duration(value: object, *, minimum: int = 0) -> int:
         ValueError: not a duration, or below `minimum` nanoseconds.
     """
     if isinstance(value, (int, float)) and not isinstance(value, bool) and value:
-        raise ValueError(f"{value} has no unit: write {value}s for seconds ({VALID_DURATIONS})")
+        raise ValueError(f"{shown(value)} has no unit: write {shown(value)}s for seconds ({VALID_DURATIONS})")
     if not isinstance(value, str):
         if value != 0 or isinstance(value, bool):
             raise _not_text(value, "duration", VALID_DURATIONS)
         value = "0s"
     if re.fullmatch(r"[0-9]+(:[0-9]+)+", value):
-        raise ValueError(f"{value!r} is no duration: write minutes and seconds as seconds ({VALID_DURATIONS})")
+        raise ValueError(f"{shown(value)} is no duration: write minutes and seconds as seconds ({VALID_DURATIONS})")
     nanoseconds = _scaled(value, DURATION_SUFFIXES, "duration", VALID_DURATIONS)
     if nanoseconds < minimum:
-        raise ValueError(f"{value} is too short: the least is {format_duration(minimum)}")
+        raise ValueError(f"{shown(value)} is too short: the least is {format_duration(minimum)}")
     if nanoseconds > MAX_BYTES:
-        raise ValueError(f"{value} is too long: the most is 2**63 - 1 nanoseconds")
+        raise ValueError(f"{shown(value)} is too long: the most is 2**63 - 1 nanoseconds")
     return nanoseconds
 
 

@@ -38,6 +38,7 @@ class InvalidValueError(ValueError):
     """A value with mistakes, each at its own place inside the value."""
 
     def __init__(self, mistakes: Sequence[Mistake]) -> None:
+        """Hold at least one mistake."""
         super().__init__("; ".join(mistake.message for mistake in mistakes))
         self.mistakes = tuple(mistakes)
 
@@ -95,7 +96,7 @@ def parse_block_size(value: object) -> BlockSizeSpec:
 
 def _parse_pair(value: Mapping[Any, Any]) -> BlockSizeSpec:
     collector = _Collector()
-    for missing in {"read", "write"} - set(value):
+    for missing in sorted({"read", "write"} - set(value)):
         collector.add(f"a pair needs both directions: {missing!r} is missing")
     parsed = {key: collector.run(_parse_blocks, part, key) for key, part in value.items()}
     collector.finish()
@@ -254,7 +255,7 @@ def _parse_cpu_text(text: str) -> list[int]:
     for part in text.split(","):
         match = re.fullmatch(r" *([0-9]{1,5})(?:-([0-9]{1,5}))? *", part, re.ASCII)
         if match is None or int(match[2] or match[1]) < int(match[1]):
-            raise ValueError(f"{text!r} is no list of CPUs ({VALID_CPUS})")
+            raise ValueError(f"{shown(text)} is no list of CPUs ({VALID_CPUS})")
         cpus += range(int(match[1]), int(match[2] or match[1]) + 1)
     return cpus
 
