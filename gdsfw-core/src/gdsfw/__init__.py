@@ -1,6 +1,25 @@
 """gdsfw moves bytes between storage and memory through pluggable backends, and measures it."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from gdsfw.hookspecs import hookimpl
 
+if TYPE_CHECKING:
+    from gdsfw.workload.loader import load
+    from gdsfw.workload.model import Workload
+
 __version__ = "0.1.0"
-__all__ = ["__version__", "hookimpl"]
+__all__ = ["Workload", "__version__", "hookimpl", "load"]
+
+#: Public names by the module that holds them, imported when first used: `import gdsfw` alone stays fast.
+_LAZY = {"load": "gdsfw.workload.loader", "Workload": "gdsfw.workload.model"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module 'gdsfw' has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(_LAZY[name]), name)

@@ -20,7 +20,7 @@ from gdsfw.workload.units import shown
 from gdsfw.workload.yaml_loader import parse, read_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
 TOP_KEYS = ("version", "defaults", "jobs")
@@ -74,6 +74,13 @@ def _assemble(
     if reading.problems:
         raise WorkloadError(_in_order(reading.problems))
     return workload
+
+
+def _places(mapping: Node, prefix: str = "") -> Iterator[tuple[str, str]]:
+    """(dotted key, where it stands) of everything in `mapping`."""
+    for key, node in mapping.mapping.items():
+        yield f"{prefix}{key}", str(node.key_where)
+        yield from _places(node, f"{prefix}{key}.")
 
 
 def _in_order(problems: Sequence[Problem]) -> list[Problem]:
@@ -173,8 +180,8 @@ class _Reading:
             points.append(entry.points)
             outline.append(structure.Outline(entry.job, len(entry.points), entry.node, entry.unread))
             places.setdefault((entry.job.name, ""), str(node.where))
-            for key, child in entry.node.mapping.items():
-                places.setdefault((entry.job.name, key), str(child.key_where))
+            for key, where in _places(entry.node):
+                places.setdefault((entry.job.name, key), where)
         self.problems += structure.problems(outline)
         return Workload(tuple(jobs), tuple(points), source, VERSION, defaults.data(), places)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import BaseModel
 
@@ -22,50 +22,55 @@ if TYPE_CHECKING:
 _SWITCH_WORDS = {"on", "off", "yes", "no", "y", "n", "0", "1", "true", "false"}
 
 
-def problems_of(
-    error: ValidationError, node: Node, model: type[BaseModel], prefix: tuple[str, ...] = ()
-) -> list[Problem]:
+class Explained(NamedTuple):
+    """One mistake: the keys that lead to it, what is wrong, how to fix it, and whether it is about the key itself."""
+
+    path: tuple[str | int, ...]
+    message: str
+    hint: str | None
+    about_key: bool = False
+
+    @property
+    def text(self) -> str:
+        """The message with the dotted name of what it is about."""
+        name = dotted(self.path[:-1] if self.about_key else self.path)
+        return f"{name}: {self.message}" if name else self.message
+
+
+def problems_of(error: ValidationError, node: Node, model: type[BaseModel]) -> list[Problem]:
     """One problem for each mistake that `error` found in `node`.
 
     Args:
         node: what was validated, with places.
         model: what it was validated as, for the names of valid keys.
-        prefix: keys that lead to `node`, for the message.
     """
-    found: list[Problem] = []
+    return [_placed(explained, node) for explained in explain(error, model)]
+
+
+def explain(error: ValidationError, model: type[BaseModel]) -> list[Explained]:
+    """One explanation for each mistake."""
+    found: list[Explained] = []
     for detail in error.errors(include_url=False):
         cause = detail.get("ctx", {}).get("error")
         if isinstance(cause, InvalidValueError):
-            for mistake in cause.mistakes:
-                path = (*detail["loc"], *mistake.path)
-                found.append(_problem(path, mistake.message, None, node, prefix))
+            found += [Explained((*detail["loc"], *path), message, None) for path, message in cause.mistakes]
         else:
             message, hint = _explain(detail, model)
-            found.append(_problem(detail["loc"], message, hint, node, prefix, about_key=_is_about_key(detail)))
+            found.append(Explained(detail["loc"], message, hint, detail["type"] == "extra_forbidden"))
     return found
 
 
-def _is_about_key(detail: ErrorDetails) -> bool:
-    return detail["type"] == "extra_forbidden"
+def _placed(explained: Explained, node: Node) -> Problem:
+    place = node.find(explained.path)
+    if place.expanded_from and not explained.about_key:
+        message = f"{explained.message} (`{place.expanded_from}` is {shown(place.value)})"
+        explained = explained._replace(message=message)
+    where = place.key_where if explained.about_key else place.where
+    return Problem(str(where), explained.text, explained.hint)
 
 
-def _problem(
-    path: tuple[str | int, ...],
-    message: str,
-    hint: str | None,
-    node: Node,
-    prefix: tuple[str, ...],
-    about_key: bool = False,
-) -> Problem:
-    place = node.find(path)
-    where = place.key_where if about_key else place.where
-    if place.expanded_from and not about_key:
-        message += f" (`{place.expanded_from}` is {shown(place.value)})"
-    name = _dotted((*prefix, *(path[:-1] if about_key else path)))
-    return Problem(str(where), f"{name}: {message}" if name else message, hint)
-
-
-def _dotted(path: tuple[str | int, ...]) -> str:
+def dotted(path: tuple[str | int, ...]) -> str:
+    """The path as people write it: `random.theta`, `cpus[0]`."""
     text = ""
     for step in path:
         text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step

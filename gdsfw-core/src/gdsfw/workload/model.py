@@ -252,7 +252,7 @@ class Workload:
         points: for each job, its combinations in order; one with no values when it has no sweep.
         source: the file it came from, for messages.
         defaults: what the file's `defaults` said, as plain values.
-        places: file:line:column of (job name, key), and of (job name, ""), for messages.
+        places: file:line:column of (job name, dotted key), and of (job name, ""), for messages.
     """
 
     jobs: tuple[Job, ...]
@@ -263,5 +263,9 @@ class Workload:
     places: Mapping[tuple[str, str], str] = field(default_factory=dict, compare=False)
 
     def place(self, job: str, key: str = "") -> str:
-        """Where the job, or this key of it, stands in the file; for messages."""
-        return self.places.get((job, key)) or self.places.get((job, "")) or self.source
+        """Where the job, or this (dotted) key of it, stands in the file; for messages."""
+        while key:
+            if (job, key) in self.places:
+                return self.places[job, key]
+            key = key.rpartition(".")[0]
+        return self.places.get((job, ""), self.source)

@@ -15,8 +15,8 @@ class FilePlan:
     """One file of one worker: the range [start, start + length) that the worker covers, in bytes.
 
     Args:
-        nbytes: size the file must have before I/O begins (0: decided at start).
-        create: gdsfw creates it (layout for reads, the job itself for writes).
+        nbytes: size the file has when the job's range is complete, at least start + length (0: decided at start).
+        create: it is not there when the run begins; gdsfw creates it (layout for reads, the job itself for writes).
         owned: the file lies at a name that gdsfw makes up (`<job>.<worker>.<n>`), not one the user gave.
         decided_at_start: size and length come from a file that must exist first.
     """
@@ -33,7 +33,11 @@ class FilePlan:
 
 @dataclass(frozen=True)
 class WorkerPlan:
-    """One worker: where it runs, what it touches, what it allocates."""
+    """One worker: where it runs, what it touches, what it allocates.
+
+    Args:
+        io_size: bytes after which it ends, loops included; 0: as often over its files as JobPlan.planned_bytes says.
+    """
 
     index: int
     files: tuple[FilePlan, ...]
@@ -63,6 +67,14 @@ class JobPlan:
     iodepth: int = 1
     notes: tuple[str, ...] = ()
 
+    def planned_bytes(self, worker: WorkerPlan) -> int | None:
+        """Bytes this worker moves unless a runtime ends it earlier; None when only the runtime says, or the files."""
+        if worker.io_size:
+            return worker.io_size
+        if self.job.runtime or any(file.decided_at_start for file in worker.files):
+            return None
+        return self.job.loops * sum(file.length for file in worker.files)
+
     @property
     def label(self) -> str:
         """Name for tables and messages: job name, sweep point, repetition."""
@@ -74,11 +86,17 @@ class JobPlan:
 
 @dataclass(frozen=True)
 class StagePlan:
-    """Jobs that run together from one barrier."""
+    """Jobs that run together from one barrier.
+
+    Args:
+        process: stages with one number may run in one process. More than one number in a plan: options that a
+            library reads once per process differ, and each stage runs in a child process of its own.
+    """
 
     jobs: tuple[JobPlan, ...]
     name: str | None = None
     stop_together: bool = False
+    process: int = 0
 
 
 @dataclass(frozen=True)
@@ -93,3 +111,8 @@ class Plan:
     def jobs(self) -> tuple[JobPlan, ...]:
         """Every job of every stage, in order."""
         return tuple(job for stage in self.stages for job in stage.jobs)
+
+    @property
+    def needs_children(self) -> bool:
+        """Whether stages must run in processes of their own."""
+        return len({stage.process for stage in self.stages}) > 1

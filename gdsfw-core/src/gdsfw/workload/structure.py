@@ -81,6 +81,7 @@ def _stages(jobs: Sequence[Outline]) -> list[Problem]:
     for name, group in groupby(jobs, key=lambda outline: outline.job.stage):
         members = list(group)
         if name is None:
+            found += [problem for member in members for problem in _too_many_runs([member])]
             continue
         where = members[0].where("stage")
         if name in seen:
@@ -88,11 +89,17 @@ def _stages(jobs: Sequence[Outline]) -> list[Problem]:
             found.append(Problem(where, message, "jobs of one stage stand next to each other"))
         seen.setdefault(name, where)
         found += _repeats(name, members)
-        count = math.prod(member.points for member in members)
-        if count > MAX_POINTS:
-            message = f"the sweeps of stage {name!r} multiply to {count} combinations; the most is {MAX_POINTS}"
-            found.append(Problem(where, message))
+        found += _too_many_runs(members)
     return found
+
+
+def _too_many_runs(members: Sequence[Outline]) -> list[Problem]:
+    """The runs of one stage: every combination of its sweeps, as often as it is repeated."""
+    count = math.prod(member.points for member in members) * max(member.job.repeat for member in members)
+    if count <= MAX_POINTS:
+        return []
+    message = f"sweep and repeat multiply to {count} runs of job {members[0].job.name!r}; the most is {MAX_POINTS}"
+    return [Problem(members[0].where("sweep"), message)]
 
 
 def _repeats(name: str, members: Sequence[Outline]) -> list[Problem]:

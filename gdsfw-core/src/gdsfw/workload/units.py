@@ -168,3 +168,12 @@ def format_duration(nanoseconds: int) -> str:
     exact = [name for name, factor in DURATION_SUFFIXES.items() if nanoseconds % factor == 0]
     suffix = max(exact, key=DURATION_SUFFIXES.__getitem__)
     return f"{nanoseconds // DURATION_SUFFIXES[suffix]}{suffix}"
+
+
+def approximate(nbytes: int) -> str:
+    """A size as people say it: "1.5 GiB", "10 MiB", "511 bytes"."""
+    for power, letter in ((5, "P"), (4, "T"), (3, "G"), (2, "M"), (1, "K")):
+        scaled = nbytes / 1024**power
+        if scaled >= 1:
+            return f"{scaled:.3g} {letter}iB" if scaled < 1000 else f"{scaled:.0f} {letter}iB"
+    return f"{nbytes} byte{'s' if nbytes != 1 else ''}"
