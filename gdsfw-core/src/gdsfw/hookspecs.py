@@ -139,8 +139,8 @@ def gdsfw_copy(worker: b.Worker, buffer: b.Buffer, offset: int, host_view: memor
 
 
 @hookspec(firstresult=True)
-def gdsfw_transport(worker: b.Worker, path: b.IOPath, before: Any = None) -> Any:
-    """Without `before` take a snapshot; with it say which way the bytes took since (Transport). Default: unknown."""
+def gdsfw_transport(worker: b.Worker, path: b.IOPath, before: Any) -> Any:
+    """With `before` None take a snapshot; else say which way the bytes took since (Transport). Default: unknown."""
 
 
 @hookspec(firstresult=True)
