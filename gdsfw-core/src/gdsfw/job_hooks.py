@@ -87,12 +87,14 @@ _RESULTS: dict[str, tuple[str, Callable[[object], bool]]] = {
     "gdsfw_alloc": ("a Buffer", _is(b.Buffer)),
     "gdsfw_io": ("an IOPath", _is(b.IOPath)),
     "gdsfw_error": ("an ErrorInfo or None", _is(b.ErrorInfo, type(None))),
-    "gdsfw_import": ("a mapping or None", _is(Mapping, type(None))),  # type: ignore[type-abstract]
+    "gdsfw_import": ("a mapping or None", _is(Mapping, type(None))),
 }
 _TRANSPORT = ("a Transport", _is(b.Transport))
+#: None would look like the next call's "take a snapshot".
+_SNAPSHOT = ("a snapshot", lambda value: value is not None)
 
 
 def _due(hook: str, arguments: Mapping[str, Any]) -> tuple[str, Callable[[object], bool]] | None:
-    if hook == "gdsfw_transport":  # a snapshot may be anything
-        return None if arguments["before"] is None else _TRANSPORT
+    if hook == "gdsfw_transport":
+        return _SNAPSHOT if arguments["before"] is None else _TRANSPORT
     return _RESULTS.get(hook)

@@ -1,0 +1,70 @@
+"""What probes may look at: a machine's files, or a tree of them recorded on another machine."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+#: More than any file of /proc and /sys that a probe reads.
+_MOST_BYTES = 1 << 20
+
+
+class Host:
+    """Read-only look at a machine. No method raises.
+
+    Args:
+        root: folder that stands for `/`.
+        live: false for a recorded tree: what it says is then no statement about this machine, and libraries and
+            devices must not be asked.
+    """
+
+    def __init__(self, root: str | Path = "/", live: bool = True) -> None:
+        self.root = Path(root)
+        self.live = live
+
+    def read(self, path: str) -> str | None:
+        """Text of the file at the absolute `path`, without the final newline; None when it cannot be read.
+
+        At most 1 MiB; bytes that are no UTF-8 are replaced.
+        """
+        try:
+            # A probe must not hang on a FIFO or a device: those are not opened for waiting.
+            descriptor = os.open(self._place(path), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        except (OSError, ValueError):
+            return None
+        try:
+            return self._drain(descriptor)
+        except OSError:
+            return None
+        finally:
+            os.close(descriptor)
+
+    def exists(self, path: str) -> bool:
+        """Whether there is something at `path`; a broken symbolic link counts."""
+        try:
+            return os.path.lexists(self._place(path))
+        except (OSError, ValueError):
+            return False
+
+    def listdir(self, path: str) -> list[str]:
+        """Sorted names in the folder `path`; empty when there is none or it cannot be read."""
+        try:
+            return sorted(entry.name for entry in self._place(path).iterdir())
+        except (OSError, ValueError):
+            return []
+
+    def _place(self, path: str) -> Path:
+        """`path` below `root`; neither `..` nor a recorded symbolic link leads out of it."""
+        place = self.root / os.path.normpath(f"/{path}").lstrip("/")
+        if not self.live and not place.resolve().is_relative_to(self.root.resolve()):
+            raise ValueError(f"{path} leads out of {self.root}")
+        return place
+
+    @staticmethod
+    def _drain(descriptor: int) -> str:
+        pieces = []
+        left = _MOST_BYTES
+        while left and (piece := os.read(descriptor, left)):
+            pieces.append(piece)
+            left -= len(piece)
+        return b"".join(pieces).decode("utf-8", "replace").rstrip("\n")
