@@ -26,3 +26,11 @@ GDSFW_EXPORT void gdsfw_permute(uint64_t seed, uint64_t file_index, uint64_t pas
 }
 
 GDSFW_EXPORT uint32_t gdsfw_histogram_index(uint64_t value) { return histogram_index(value); }
+
+GDSFW_EXPORT uint64_t gdsfw_engine_sizes(uint32_t which) {
+  static const uint64_t sizes[] = {
+      sizeof(struct gdsfw_config), sizeof(struct gdsfw_result), sizeof(struct gdsfw_live),
+      sizeof(struct gdsfw_shape),  sizeof(struct gdsfw_io),     sizeof(struct gdsfw_queue),
+  };
+  return which < sizeof sizes / sizeof sizes[0] ? sizes[which] : 0;
+}

@@ -13,5 +13,7 @@ void gdsfw_permute(uint64_t seed, uint64_t file_index, uint64_t pass, uint64_t n
                    uint64_t *out);
 /* The bucket that a latency is counted in. */
 uint32_t gdsfw_histogram_index(uint64_t value);
+/* sizeof config, result, live, shape, io, queue: what the other side's declarations must agree with. */
+uint64_t gdsfw_engine_sizes(uint32_t which);
 
 #endif

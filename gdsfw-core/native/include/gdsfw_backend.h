@@ -143,6 +143,8 @@ struct gdsfw_fd_file {
 
 /* Ready tables for host memory: copy, set what differs (flags, ctx), hand over. */
 extern const struct gdsfw_io gdsfw_psync;
+/* Moves nothing and says it did: measures the engine. `file` may be any value. */
+extern const struct gdsfw_io gdsfw_noop;
 
 /* Write the pattern's bytes for file range [file_offset, file_offset + size) into host memory. */
 void gdsfw_pattern_fill(void *host, uint64_t size, int64_t file_offset, const struct gdsfw_pattern *pattern);

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from gdsfw.workload.model import Workload
 
 __version__ = "0.1.0"
-__all__ = ["Workload", "__version__", "hookimpl", "load"]
+__all__ = ["Workload", "__version__", "get_include", "hookimpl", "load"]
 
 #: Public names by the module that holds them, imported when first used: `import gdsfw` alone stays fast.
 _LAZY = {"load": "gdsfw.workload.loader", "Workload": "gdsfw.workload.model"}
@@ -23,3 +23,10 @@ def __getattr__(name: str) -> Any:
     from importlib import import_module
 
     return getattr(import_module(_LAZY[name]), name)
+
+
+def get_include() -> str:
+    """The folder of gdsfw_backend.h, for `-I` when a backend's own C code is compiled."""
+    from importlib.resources import files
+
+    return str(files("gdsfw") / "include")

@@ -1,0 +1,461 @@
+"""The C engine as ctypes sees it: every struct and every function, and nothing else.
+
+Mirrors native/include/gdsfw_backend.h (NativeTable and what it needs) and native/engine.h (the rest). Handles, buffer
+addresses and file values are c_uint64: c_void_p turns 0 into None and changes sign above 2**63.
+"""
+
+from __future__ import annotations
+
+import ctypes as c
+from typing import ClassVar, Final
+
+from gdsfw.engine.histogram import BUCKETS
+
+#: GDSFW_ABI of gdsfw_backend.h, what a table states.
+TABLE_ABI: Final = 0
+#: GDSFW_ENGINE_ABI of engine.h, what the library states.
+ENGINE_ABI: Final = 1
+
+HOST_VISIBLE: Final = 1
+CAN_READ: Final = 2
+CAN_WRITE: Final = 4
+
+# use_errno: a callback written in Python sets the errno that the engine reads with ctypes.set_errno.
+IO_FN = c.CFUNCTYPE(c.c_int64, c.c_uint64, c.c_uint64, c.c_uint64, c.c_int64, c.c_int64, use_errno=True)
+FLUSH_FN = c.CFUNCTYPE(c.c_int64, c.c_uint64, c.c_uint64, c.c_int32, use_errno=True)
+COPY_FN = c.CFUNCTYPE(c.c_int64, c.c_uint64, c.c_uint64, c.c_int64, c.c_uint64, c.c_uint64, c.c_int32, use_errno=True)
+REGISTER_FN = c.CFUNCTYPE(c.c_int64, c.c_uint64, c.c_uint64, c.c_uint64, use_errno=True)
+DEREGISTER_FN = c.CFUNCTYPE(c.c_int64, c.c_uint64, c.c_uint64, use_errno=True)
+
+
+class Versioned(c.Structure):
+    """A struct that begins with the interface version and its own size; fills both in."""
+
+    ABI: ClassVar[int] = TABLE_ABI
+
+    def __init__(self, **values: object) -> None:
+        super().__init__(**values)
+        self.abi = self.ABI
+        self.struct_size = c.sizeof(self)
+
+
+VERSION_FIELDS = [("abi", c.c_uint32), ("struct_size", c.c_uint32)]
+
+
+class PatternStruct(Versioned):
+    """struct gdsfw_pattern."""
+
+    _fields_: ClassVar = [
+        *VERSION_FIELDS,
+        ("seed", c.c_uint64),
+        ("file_id", c.c_uint64),
+        ("generation", c.c_uint64),
+    ]
+
+
+class MismatchStruct(Versioned):
+    """struct gdsfw_mismatch."""
+
+    _fields_: ClassVar = [
+        *VERSION_FIELDS,
+        ("bad_bytes", c.c_uint64),
+        ("file_offset", c.c_int64),
+        ("expected", c.c_uint8 * 16),
+        ("found", c.c_uint8 * 16),
+        ("length", c.c_uint32),
+        ("reserved", c.c_uint32),
+    ]
+
+
+FILL_FN = c.CFUNCTYPE(
+    c.c_int64,
+    c.c_uint64,
+    c.c_uint64,
+    c.c_int64,
+    c.c_uint64,
+    c.c_int64,
+    c.POINTER(PatternStruct),
+    use_errno=True,
+)
+VERIFY_FN = c.CFUNCTYPE(
+    c.c_int64,
+    c.c_uint64,
+    c.c_uint64,
+    c.c_int64,
+    c.c_uint64,
+    c.c_int64,
+    c.POINTER(PatternStruct),
+    c.POINTER(MismatchStruct),
+    use_errno=True,
+)
+
+
+class RequestStruct(c.Structure):
+    """struct gdsfw_request."""
+
+    _fields_: ClassVar = [
+        ("opcode", c.c_uint32),
+        ("reserved", c.c_uint32),
+        ("file", c.c_uint64),
+        ("buffer_base", c.c_uint64),
+        ("size", c.c_uint64),
+        ("file_offset", c.c_int64),
+        ("buffer_offset", c.c_int64),
+        ("cookie", c.c_uint64),
+    ]
+
+
+class CompletionStruct(c.Structure):
+    """struct gdsfw_completion."""
+
+    _fields_: ClassVar = [
+        ("cookie", c.c_uint64),
+        ("count", c.c_uint32),
+        ("domain", c.c_uint32),
+        ("result", c.c_int64),
+        ("code", c.c_int64),
+        ("storage_ns", c.c_uint64),
+        ("copy_ns", c.c_uint64),
+    ]
+
+
+class QueueOptions(Versioned):
+    """struct gdsfw_queue_options."""
+
+    _fields_: ClassVar = [
+        *VERSION_FIELDS,
+        ("iodepth", c.c_uint32),
+        ("iodepth_batch", c.c_uint32),
+        ("buffer_base", c.c_uint64),
+        ("buffer_size", c.c_uint64),
+        ("max_block", c.c_uint64),
+        ("files", c.POINTER(c.c_uint64)),
+        ("nfiles", c.c_uint32),
+        ("reserved", c.c_uint32),
+    ]
+
+
+OPEN_FN = c.CFUNCTYPE(c.c_int64, c.c_uint64, c.POINTER(QueueOptions), c.POINTER(c.c_uint64), use_errno=True)
+SUBMIT_FN = c.CFUNCTYPE(c.c_int64, c.c_uint64, c.POINTER(RequestStruct), c.c_uint32, use_errno=True)
+REAP_FN = c.CFUNCTYPE(
+    c.c_int64, c.c_uint64, c.POINTER(CompletionStruct), c.c_uint32, c.c_uint32, c.c_int64, use_errno=True
+)
+CANCEL_FN = c.CFUNCTYPE(c.c_int64, c.c_uint64, use_errno=True)
+CLOSE_FN = c.CFUNCTYPE(None, c.c_uint64)
+
+
+class NativeQueue(Versioned):
+    """struct gdsfw_queue."""
+
+    _fields_: ClassVar = [
+        *VERSION_FIELDS,
+        ("open", OPEN_FN),
+        ("submit", SUBMIT_FN),
+        ("reap", REAP_FN),
+        ("cancel", CANCEL_FN),
+        ("close", CLOSE_FN),
+    ]
+
+
+class NativeTable(Versioned):
+    """struct gdsfw_io: the functions of a backend's native path. Unset members are NULL (false).
+
+    A function of a library goes in by its address: `NativeTable(read=IO_FN(address), ...)`. The caller keeps the
+    library, and what `ctx` points to, alive (IOPath's `keep`).
+    """
+
+    _fields_: ClassVar = [
+        *VERSION_FIELDS,
+        ("flags", c.c_uint32),
+        ("file_code_base", c.c_uint32),
+        ("max_transfer", c.c_uint64),
+        ("ctx", c.c_uint64),
+        ("read", IO_FN),
+        ("write", IO_FN),
+        ("flush", FLUSH_FN),
+        ("copy", COPY_FN),
+        ("fill", FILL_FN),
+        ("verify", VERIFY_FN),
+        ("register_buffer", REGISTER_FN),
+        ("deregister_buffer", DEREGISTER_FN),
+        ("queue", c.POINTER(NativeQueue)),
+    ]
+
+
+class FdFile(c.Structure):
+    """struct gdsfw_fd_file: a file of psync and io_uring, whose file value is `ctypes.addressof` of it.
+
+    tail_fd: buffered descriptor for blocks whose offset or size is no multiple of `alignment` (bytes, a power of
+    two); -1 for none.
+    """
+
+    _fields_: ClassVar = [
+        ("fd", c.c_int32),
+        ("tail_fd", c.c_int32),
+        ("alignment", c.c_uint32),
+        ("reserved", c.c_uint32),
+    ]
+
+
+class BlockChoice(c.Structure):
+    """struct gdsfw_block_choice."""
+
+    _fields_: ClassVar = [("size", c.c_uint64), ("weight", c.c_uint64)]
+
+
+class BlocksStruct(c.Structure):
+    """struct gdsfw_blocks."""
+
+    _fields_: ClassVar = [("choices", c.POINTER(BlockChoice)), ("count", c.c_uint64), ("step", c.c_uint64)]
+
+
+class LoopFileStruct(c.Structure):
+    """struct gdsfw_loop_file."""
+
+    _fields_: ClassVar = [
+        ("value", c.c_uint64),
+        ("file_id", c.c_uint64),
+        ("pattern_seed", c.c_uint64),
+        ("start", c.c_uint64),
+        ("length", c.c_uint64),
+    ]
+
+
+class Shape(c.Structure):
+    """struct gdsfw_shape."""
+
+    _fields_: ClassVar = [
+        ("reads", c.c_uint32),
+        ("writes", c.c_uint32),
+        ("read_percent", c.c_uint32),
+        ("random", c.c_uint32),
+        ("distribution", c.c_uint32),
+        ("once_per_block", c.c_uint32),
+        ("file_service", c.c_uint32),
+        ("file_count", c.c_uint32),
+        ("theta", c.c_double),
+        ("block_align", c.c_uint64),
+        ("seed", c.c_uint64),
+        ("io_size", c.c_uint64),
+        ("loops", c.c_uint64),
+        ("unlimited", c.c_uint64),
+        ("blocks", BlocksStruct * 2),
+        ("files", c.POINTER(LoopFileStruct)),
+    ]
+
+
+class LiveStruct(c.Structure):
+    """struct gdsfw_live; lies at an address that is a multiple of 64."""
+
+    _fields_: ClassVar = [
+        ("stop", c.c_uint32),
+        ("padding", c.c_uint8 * 60),
+        ("ios", c.c_uint64 * 2),
+        ("bytes", c.c_uint64 * 2),
+        ("errors", c.c_uint64),
+        ("measuring", c.c_uint32),
+        ("operation", c.c_uint32),
+        ("file", c.c_uint32),
+        ("reserved", c.c_uint32),
+        ("offset", c.c_uint64),
+        ("size", c.c_uint64),
+        ("since_ns", c.c_uint64),
+        ("padding_after", c.c_uint8 * 48),
+    ]
+
+
+class RangeStruct(c.Structure):
+    """struct gdsfw_range."""
+
+    _fields_: ClassVar = [("file", c.c_uint64), ("start", c.c_uint64), ("length", c.c_uint64)]
+
+
+class Config(Versioned):
+    """struct gdsfw_config."""
+
+    ABI = ENGINE_ABI
+    _fields_: ClassVar = [
+        *VERSION_FIELDS,
+        ("io", c.POINTER(NativeTable)),
+        ("live", c.POINTER(LiveStruct)),
+        ("shape", Shape),
+        ("buffer", c.c_uint64),
+        ("buffer_size", c.c_uint64),
+        ("buffer_offset", c.c_uint64),
+        ("slot_stride", c.c_uint64),
+        ("iodepth", c.c_uint32),
+        ("batch_submit", c.c_uint32),
+        ("batch_complete", c.c_uint32),
+        ("latencies", c.c_uint32),
+        ("runtime_ns", c.c_uint64),
+        ("ramp_ns", c.c_uint64),
+        ("rate_bytes", c.c_uint64 * 2),
+        ("rate_iops", c.c_uint64 * 2),
+        ("think_time_ns", c.c_uint64),
+        ("fsync_every", c.c_uint64),
+        ("fdatasync_every", c.c_uint64),
+        ("error_limit", c.c_uint64),
+        ("poisson", c.c_uint32),
+        ("end_fsync", c.c_uint32),
+        ("write_fill", c.c_uint32),
+        ("compress_percent", c.c_uint32),
+        ("dedupe_percent", c.c_uint32),
+        ("check", c.c_uint32),
+        ("generations", c.c_uint32),
+        ("register_per_io", c.c_uint32),
+        ("log_fd", c.c_int32),
+        ("reserved", c.c_uint32),
+        ("written", c.POINTER(RangeStruct)),
+        ("written_room", c.c_uint64),
+    ]
+
+
+class PlannedIO(c.Structure):
+    """struct gdsfw_planned_io."""
+
+    _fields_: ClassVar = [
+        ("direction", c.c_uint32),
+        ("file", c.c_uint32),
+        ("offset", c.c_uint64),
+        ("size", c.c_uint64),
+    ]
+
+
+class FailureStruct(c.Structure):
+    """struct gdsfw_failure."""
+
+    _fields_: ClassVar = [
+        ("operation", c.c_uint32),
+        ("file", c.c_uint32),
+        ("offset", c.c_uint64),
+        ("size", c.c_uint64),
+        ("domain", c.c_uint32),
+        ("reserved", c.c_uint32),
+        ("code", c.c_int64),
+    ]
+
+
+class BadBlockStruct(c.Structure):
+    """struct gdsfw_bad_block."""
+
+    _fields_: ClassVar = [("file", c.c_uint64), ("mismatch", MismatchStruct)]
+
+
+class HistogramStruct(c.Structure):
+    """struct gdsfw_histogram."""
+
+    _fields_: ClassVar = [
+        ("total_low", c.c_uint64),
+        ("total_high", c.c_uint64),
+        ("square_low", c.c_uint64),
+        ("square_high", c.c_uint64),
+        ("min", c.c_uint64),
+        ("max", c.c_uint64),
+        ("counts", c.c_uint64 * BUCKETS),
+    ]
+
+
+class StatsStruct(c.Structure):
+    """struct gdsfw_stats."""
+
+    _fields_: ClassVar = [
+        ("ios", c.c_uint64),
+        ("bytes", c.c_uint64),
+        ("short_ios", c.c_uint64),
+        ("errors", c.c_uint64),
+        ("clat", HistogramStruct),
+        ("lat", HistogramStruct),
+        ("slat", HistogramStruct),
+    ]
+
+
+class Result(Versioned):
+    """struct gdsfw_result."""
+
+    ABI = ENGINE_ABI
+    _fields_: ClassVar = [
+        *VERSION_FIELDS,
+        ("ended_by", c.c_uint32),
+        ("separate_lat", c.c_uint32),
+        ("started_ns", c.c_uint64),
+        ("ended_ns", c.c_uint64),
+        ("total_ios", c.c_uint64),
+        ("total_bytes", c.c_uint64),
+        ("flushes", c.c_uint64),
+        ("flush_ns", c.c_uint64),
+        ("storage_ns", c.c_uint64),
+        ("copy_ns", c.c_uint64),
+        ("cpu_ns", c.c_uint64),
+        ("checked_bytes", c.c_uint64),
+        ("expected_bytes", c.c_uint64),
+        ("checked_blocks", c.c_uint64),
+        ("bad_blocks", c.c_uint64),
+        ("failure_count", c.c_uint64),
+        ("written_count", c.c_uint64),
+        ("log_errno", c.c_uint64),
+        ("depths", c.c_uint64 * 16),
+        ("failures", FailureStruct * 16),
+        ("bad", BadBlockStruct * 16),
+        ("stats", StatsStruct * 2),
+    ]
+
+
+class Verdict(c.Structure):
+    """struct gdsfw_verdict."""
+
+    _fields_: ClassVar = [("domain", c.c_uint32), ("reserved", c.c_uint32), ("code", c.c_int64)]
+
+
+_P = c.POINTER
+
+#: Every function of the library: name -> (result type, argument types).
+FUNCTIONS: Final[dict[str, tuple[type | None, tuple[type, ...]]]] = {
+    "gdsfw_engine_abi": (c.c_uint32, ()),
+    "gdsfw_engine_sizes": (c.c_uint64, (c.c_uint32,)),
+    "gdsfw_run": (c.c_int32, (_P(Config), _P(Result))),
+    "gdsfw_stop": (None, (_P(LiveStruct),)),
+    "gdsfw_preview": (c.c_int64, (_P(Shape), _P(PlannedIO), c.c_uint64)),
+    "gdsfw_permute": (None, (c.c_uint64,) * 6 + (_P(c.c_uint64),)),
+    "gdsfw_histogram_index": (c.c_uint32, (c.c_uint64,)),
+    "gdsfw_pattern_fill": (None, (c.c_uint64, c.c_uint64, c.c_int64, _P(PatternStruct))),
+    "gdsfw_pattern_verify": (
+        c.c_uint64,
+        (c.c_uint64, c.c_uint64, c.c_int64, _P(PatternStruct), _P(MismatchStruct)),
+    ),
+    "gdsfw_decode": (Verdict, (c.c_int64, c.c_int32, c.c_uint32)),
+    "gdsfw_call_move": (c.c_int64, (_P(NativeTable), _P(RequestStruct), _P(Verdict))),
+    "gdsfw_call_flush": (c.c_int64, (_P(NativeTable), c.c_uint64, c.c_int32, _P(Verdict))),
+    "gdsfw_call_copy": (
+        c.c_int64,
+        (_P(NativeTable), c.c_uint64, c.c_int64, c.c_uint64, c.c_uint64, c.c_int32, _P(Verdict)),
+    ),
+    "gdsfw_call_fill": (
+        c.c_int64,
+        (_P(NativeTable), c.c_uint64, c.c_int64, c.c_uint64, c.c_int64, _P(PatternStruct), _P(Verdict)),
+    ),
+    "gdsfw_call_verify": (
+        c.c_int64,
+        (
+            _P(NativeTable),
+            c.c_uint64,
+            c.c_int64,
+            c.c_uint64,
+            c.c_int64,
+            _P(PatternStruct),
+            _P(MismatchStruct),
+            _P(Verdict),
+        ),
+    ),
+    "gdsfw_call_register": (c.c_int64, (_P(NativeTable), c.c_uint64, c.c_uint64, _P(Verdict))),
+}
+
+#: Tables that the library offers as data.
+TABLES: Final = ("gdsfw_psync", "gdsfw_noop")
+
+
+def declare(library: c.CDLL) -> None:
+    """Give every function of `library` its types. AttributeError names one that is missing."""
+    for name, (result, arguments) in FUNCTIONS.items():
+        function = getattr(library, name)
+        function.restype = result
+        function.argtypes = arguments
