@@ -103,7 +103,7 @@ class IOSequence:
         self._offset_stream = Stream(seed, Purpose.OFFSET)
         self._random = spec.random
         self._kind = spec.distribution.kind
-        self._once = spec.random and spec.distribution.once_per_block and self._kind == "uniform"
+        self.once = spec.random and spec.distribution.once_per_block and self._kind == "uniform"
         self._mixed = reads and writes
         self._only = READ if reads else WRITE
         self._read_percent = spec.read_percent
@@ -115,7 +115,7 @@ class IOSequence:
         }
         largest = max(sizes.largest for sizes, used in ((spec.read_blocks, reads), (spec.write_blocks, writes)) if used)
         align = spec.block_align or 1
-        self._cell = -(-largest // align) * align
+        self.cell = -(-largest // align) * align
         self._files = [self._file(file, index, spec) for index, file in enumerate(spec.files)]
         if not any(file.length for file in self._files):
             raise ValueError("no file has a byte to read or write")
@@ -127,7 +127,7 @@ class IOSequence:
         self._begin_pass()
 
     def _file(self, file: LoopFile, index: int, spec: LoopSpec) -> _File:
-        pass_length = -(-file.length // self._cell) if self._once else file.length
+        pass_length = -(-file.length // self.cell) if self.once else file.length
         return _File(file, pass_length, Positions(spec.distribution, self._seed, index))
 
     def _begin_pass(self) -> None:
@@ -136,7 +136,7 @@ class IOSequence:
             file.done = 0
             file.positions.run_position = None
             file.finished = file.length == 0
-            if self._once and file.length:
+            if self.once and file.length:
                 file.order = Permutation(self._seed, index, self._pass, file.pass_length)
         self._unfinished = sum(not file.finished for file in self._files)
         if self._service == "sequential":
@@ -154,7 +154,7 @@ class IOSequence:
         size = self._blocks[direction].draw(self._size_stream)
         if not self._random:
             offset, size = self._place_sequential(file, direction, size)
-        elif self._once:
+        elif self.once:
             offset, size = self._place_once(file, size)
         else:
             offset, size = self._place_random(file, direction, size)
@@ -199,7 +199,7 @@ class IOSequence:
 
     def _place_once(self, file: _File, size: int) -> tuple[int, int]:
         assert file.order is not None
-        at = file.order[file.done] * self._cell
+        at = file.order[file.done] * self.cell
         file.done += 1
         file.finished = file.done >= file.pass_length
         return file.start + at, min(size, file.length - at)
