@@ -41,12 +41,14 @@ class PluginFailure:
     Args:
         name: of the entry point.
         distribution: that offers it, with its version; several when two offer one name.
-        reason: one sentence or two.
+        reason: what is wrong with it, in a line.
+        hint: how to fix it, or empty.
     """
 
     name: str
     distribution: str
     reason: str
+    hint: str = ""
 
 
 @dataclass(frozen=True)
@@ -83,5 +85,5 @@ def split_clashes(found: Iterable[Offer]) -> tuple[list[Offer], list[PluginFailu
 
 def _clash(name: str, group: list[Offer]) -> PluginFailure:
     owners = " and ".join(f"{offer.distribution} {offer.version}" for offer in group)
-    reason = f"the plugin name {name!r} is offered by {owners}; none of them is used: uninstall all but one"
-    return PluginFailure(name, owners, reason)
+    reason = f"the plugin name {name!r} is offered by {owners}; none of them is used"
+    return PluginFailure(name, owners, reason, "uninstall all but one")

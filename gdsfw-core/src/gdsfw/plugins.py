@@ -126,7 +126,22 @@ class PluginManager:
         known = self.backends()
         if name in known:
             return known[name]
-        raise self._no_backend(name, sorted(known))
+        raise self.missing_backend(name)
+
+    def missing_backend(self, name: str) -> GdsfwError:
+        """The error for a job that asks for `name`, which is no usable backend: why not, and what to do."""
+        from difflib import get_close_matches
+
+        known = sorted(self.backends())
+        if name in self._plugins:
+            return PluginError(f"{name!r} is a plugin but no backend", hint=f"backends: {', '.join(known)}")
+        absent = self._absent("backend", name)
+        if absent is not None:
+            return absent
+        near = get_close_matches(name, known, 1, 0.6)
+        hint = f"did you mean {near[0]!r}?" if near else f"`pip install {PROJECT}-{name}`, if that is its name"
+        hint += f"; installed: {', '.join(known) or 'none'}"
+        return UnavailableError(f"backend {name!r} is not installed", hint=hint)
 
     def job_hooks(self, backend: str, active_plugins: Sequence[str] = ()) -> JobHooks:
         """The hooks of a job on `backend`.
@@ -176,30 +191,26 @@ class PluginManager:
         told = self.job_hooks(backend).gdsfw_error(domain=domain, code=code)
         return told if told is not None else explain(domain, code)
 
-    def add_commands(self, app: typer.Typer) -> list[PluginFailure]:
-        """Let every plugin add its commands to `app`; returns the plugins that failed to."""
-        failures = []
-        for plugin in list(self._plugins.values()):
-            if "gdsfw_commands" not in plugin.hooks:
-                continue
-            try:
-                self._only("gdsfw_commands", plugin)(app=app)
-            except Exception as error:
-                failures.append(self._failure(plugin, f"hook gdsfw_commands: {_text(error)}"))
-        return failures
+    def command_plugins(self) -> list[str]:
+        """Names of plugins that add commands to the command line. Asks no backend what it is."""
+        return [name for name, plugin in self._plugins.items() if "gdsfw_commands" in plugin.hooks]
+
+    def add_commands(self, name: str, app: typer.Typer) -> None:
+        """Let the plugin `name` add its commands to `app`; what it raises passes through."""
+        self._only("gdsfw_commands", self._plugins[name])(app=app)
 
     def _load(self, offer: Offer) -> None:
+        source = f"{offer.distribution} {offer.version}"
         try:
             module = offer.entry_point.load()
         except (Exception, SystemExit) as error:
             reason = f"importing {offer.entry_point.value} failed: {_text(error)}"
-            self._failures.append(PluginFailure(offer.name, f"{offer.distribution} {offer.version}", reason))
+            self._failures.append(PluginFailure(offer.name, source, reason))
             return
         try:
             self._add(module, offer.name, offer.distribution, offer.version)
         except PluginError as error:
-            reason = str(error)
-            self._failures.append(PluginFailure(offer.name, f"{offer.distribution} {offer.version}", reason))
+            self._failures.append(PluginFailure(offer.name, source, error.message, error.hint or ""))
 
     def _add(self, module: Any, name: str, distribution: str, version: str) -> None:
         if name in self._plugins:
@@ -229,7 +240,8 @@ class PluginManager:
             try:
                 self._describe(name)
             except PluginError as error:
-                self._failures.append(self._failure(plugin, str(error)))
+                source = f"{plugin.distribution} {plugin.version}".strip()
+                self._failures.append(PluginFailure(name, source, error.message, error.hint or ""))
 
     def _describe(self, name: str) -> None:
         self._undescribed.remove(name)
@@ -289,32 +301,15 @@ class PluginManager:
         check_model(model, f"plugin {plugin.name!r}, hook gdsfw_options")
         return model  # type: ignore[no-any-return]
 
-    def _failure(self, plugin: Plugin, reason: str) -> PluginFailure:
-        return PluginFailure(plugin.name, f"{plugin.distribution} {plugin.version}".strip(), reason)
-
     def _absent(self, kind: str, name: str) -> GdsfwError | None:
         """The error for a plugin that is installed and yet not there."""
         for failure in self._failures:
             if failure.name == name:
-                return PluginError(f"{kind} {name!r} cannot be used: {failure.reason}")
+                return PluginError(f"{kind} {name!r} cannot be used: {failure.reason}", hint=failure.hint or None)
         if name in self._left_out:
             text = f"{SELECTION_VARIABLE}={self._selection_text}"
             return UnavailableError(f"{kind} {name!r} is installed but left out by {text}")
         return None
-
-    def _no_backend(self, name: str, known: list[str]) -> GdsfwError:
-        from difflib import get_close_matches
-
-        if name in self._plugins:
-            return PluginError(f"{name!r} is a plugin but no backend", hint=f"backends: {', '.join(known)}")
-        absent = self._absent("backend", name)
-        if absent is not None:
-            return absent
-        near = get_close_matches(name, known, 1, 0.6)
-        hint = f"did you mean {near[0]!r}? " if near else ""
-        hint += f"pip install {PROJECT}-{name} brings a backend of that name if there is one; "
-        hint += f"installed: {', '.join(known) or 'none'}"
-        return UnavailableError(f"backend {name!r} is not installed", hint=hint)
 
 
 def _text(error: BaseException) -> str:

@@ -1,0 +1,5 @@
+"""`python -m gdsfw` is `gdsfw`."""
+
+from gdsfw.cli import main
+
+main()
