@@ -193,7 +193,6 @@ static void count_latencies(struct worker *w, const struct finished_io *f) {
 }
 
 static bool after_write(struct worker *w, const struct finished_io *f) {
-  w->unsynced[f->io.file] = true;
   if (w->track.files)
     track_written(&w->track, &f->io, true);
   if (w->writes_to_fsync && --w->writes_to_fsync == 0) {
@@ -209,6 +208,9 @@ static bool after_write(struct worker *w, const struct finished_io *f) {
 
 bool worker_complete(struct worker *w, const struct finished_io *f) {
   log_io(w, f);
+  /* A write that failed may have moved a part. */
+  if (f->io.direction == DIRECTION_WRITE)
+    w->unsynced[f->io.file] = true;
   if (unlikely(f->verdict.domain != GDSFW_NONE)) {
     w->result->total_bytes += f->moved;
     if (f->io.direction == DIRECTION_WRITE && w->track.files)

@@ -292,6 +292,8 @@ class LoopState:
         io = done.io
         if self._log is not None:
             self._log_io(self._log, done)
+        # A write that failed may have moved a part.
+        self._unsynced[io.file] |= io.direction == WRITE
         if done.verdict is not None:
             self._totals[1] += done.moved
             if io.direction == WRITE and self.track is not None:
@@ -315,7 +317,6 @@ class LoopState:
             tally.slat.record(done.issued_ns - done.started_ns)
 
     def _after_write(self, io: PlannedIO) -> bool:
-        self._unsynced[io.file] = True
         if self.track is not None:
             self.track.written(io, acknowledged=True)
         if self._writes_to_fsync:
