@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -188,8 +188,17 @@ class PluginManager:
         """Name, text, likely cause and fix of an error code; core knows errno, the backend everything else."""
         from gdsfw.error_texts import explain
 
-        told = self.job_hooks(backend).gdsfw_error(domain=domain, code=code)
-        return told if told is not None else explain(domain, code)
+        known = explain(domain, code)
+        try:
+            told: ErrorInfo | None = self.job_hooks(backend).gdsfw_error(domain=domain, code=code)
+        except Exception as error:  # a failing explanation must not hide what it was to explain
+            failed = (
+                _text(error)
+                if isinstance(error, PluginError)
+                else f"plugin {backend!r}, hook gdsfw_error: {_text(error)}"
+            )
+            return replace(known, cause=f"{known.cause} ({failed})".strip())
+        return told if told is not None else known
 
     def command_plugins(self) -> list[str]:
         """Names of plugins that add commands to the command line. Asks no backend what it is."""
