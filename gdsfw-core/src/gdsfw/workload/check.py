@@ -35,7 +35,7 @@ def check_plan(plan: Plan, workload: Workload, machine: Machine) -> None:
         _check_memory(stage, machine, complaints)
         _check_writers(stage, complaints)
     for job in plan.jobs:
-        _check_alignment(job, complaints)
+        _check_alignment(job, machine, complaints)
     _check_processes(plan, complaints)
     complaints.raise_if_any()
 
@@ -184,17 +184,15 @@ def _complain_overlap(path: str, one: _Span, other: _Span, complaints: Complaint
     complaints.wrong(culprit.name, "verify", message, "share: split gives each worker its own part")
 
 
-def _check_alignment(plan: JobPlan, complaints: Complaints) -> None:
+def _check_alignment(plan: JobPlan, machine: Machine, complaints: Complaints) -> None:
     """With direct: true every offset and size must be a multiple of what the file's device asks for."""
     job = plan.job
     if job.direct != "true" or plan.backend.namespace != "files":
         return
-    from gdsfw.storage.alignment import file_alignment
-
-    checked: dict[str, Alignment] = {}
+    checked: dict[Path, Alignment] = {}
     for path, file in _distinct_files(plan).items():
-        place = path if Path(path).exists() else str(Path(path).parent)
-        alignment = checked.get(place) or file_alignment(place)
+        place = Path(path) if Path(path).exists() else Path(path).parent
+        alignment = checked.get(place) or machine.alignment(place)
         checked[place] = alignment
         for key, what, value in _aligned_values(job, file):
             if value % alignment.offset:

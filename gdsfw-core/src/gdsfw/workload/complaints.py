@@ -7,7 +7,21 @@ from typing import TYPE_CHECKING
 from gdsfw.errors import Problem, RefusedError, UnavailableError, WorkloadError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from gdsfw.workload.model import Workload
+
+
+def in_order(problems: Iterable[Problem]) -> list[Problem]:
+    """Each problem once, in the order of the file, those of --set last."""
+
+    def place(problem: Problem) -> tuple[float, float]:
+        parts = problem.where.rsplit(":", 2)
+        if problem.where.startswith("--set") or len(parts) < 3 or not (parts[1].isdigit() and parts[2].isdigit()):
+            return (float("inf"), 0)
+        return (int(parts[1]), int(parts[2]))
+
+    return sorted(dict.fromkeys(problems), key=place)
 
 
 class Complaints:
@@ -37,7 +51,7 @@ class Complaints:
         Raises:
             RefusedError, UnavailableError, WorkloadError: one line for each problem.
         """
-        everything = [*self._refused, *self._absent, *self._wrong]
+        everything = [*in_order(self._refused), *in_order(self._absent), *in_order(self._wrong)]
         text = "\n".join(map(str, everything))
         if self._refused:
             raise RefusedError(text)

@@ -211,9 +211,8 @@ class FilePlanner:
         if not fixed or wanted.end <= known.nbytes or (known.kind == "file" and _made_by_gdsfw(path)):
             return
         what = "device" if known.kind == "block" else "file"
-        message = (
-            f"offset {wanted.start} and size {wanted.length} reach beyond the {known.nbytes} bytes of {what} {path}"
-        )
+        asked = f"offset {wanted.start}" + ("" if job.size is None else f" and size {wanted.length}")
+        message = f"{asked} is beyond the {known.nbytes} bytes of {what} {path}"
         raise self._wrong(job, "size" if job.size is not None else "offset", message)
 
     def _check_kind(self, job: Job, key: str, path: str, known: Known) -> None:

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from gdsfw.errors import Problem, WorkloadError
 from gdsfw.workload import overrides, structure, variables
+from gdsfw.workload.complaints import in_order
 from gdsfw.workload.messages import problems_of
 from gdsfw.workload.model import Job, Point, Workload
 from gdsfw.workload.names import unknown_key_hint, with_canonical_keys
@@ -72,7 +73,7 @@ def _assemble(
     reading = _Reading(problems, unset={problem.where for problem in problems[before:]})
     workload = reading.workload(tree, source)
     if reading.problems:
-        raise WorkloadError(_in_order(reading.problems))
+        raise WorkloadError(in_order(reading.problems))
     return workload
 
 
@@ -81,18 +82,6 @@ def _places(mapping: Node, prefix: str = "") -> Iterator[tuple[str, str]]:
     for key, node in mapping.mapping.items():
         yield f"{prefix}{key}", str(node.key_where)
         yield from _places(node, f"{prefix}{key}.")
-
-
-def _in_order(problems: Sequence[Problem]) -> list[Problem]:
-    """Each problem once, in the order of the file, those of --set last."""
-
-    def place(problem: Problem) -> tuple[float, float]:
-        parts = problem.where.rsplit(":", 2)
-        if problem.where.startswith("--set") or len(parts) < 3 or not (parts[1].isdigit() and parts[2].isdigit()):
-            return (float("inf"), 0)
-        return (int(parts[1]), int(parts[2]))
-
-    return sorted(dict.fromkeys(problems), key=place)
 
 
 def _top_level(tree: Node, problems: list[Problem]) -> Node:
@@ -234,13 +223,19 @@ class _Reading:
     def _read(self, merged: Node) -> tuple[Job, frozenset[str]]:
         """The job in `merged`, and the keys that could not be read and hold their defaults."""
         data = merged.data()
+        open_keys = {key for key, node in merged.mapping.items() if self.unset and self._is_unset(node)}
         try:
-            return Job.model_validate(data), frozenset()
+            return Job.model_validate(data), frozenset(open_keys)
         except ValidationError as error:
             found = problems_of(error, merged, Job)
             self.problems += [problem for problem in found if problem.where not in self.unset]
-            bad = {str(detail["loc"][0]) for detail in error.errors(include_url=False) if detail["loc"]}
+            bad = open_keys | {str(detail["loc"][0]) for detail in error.errors(include_url=False) if detail["loc"]}
             good = {key: value for key, value in data.items() if key not in bad}
             if "name" in bad or "name" not in good:
                 good["name"] = "unnamed"
             return Job.model_validate(good), frozenset(bad)
+
+    def _is_unset(self, node: Node) -> bool:
+        """Whether a variable in the value could not be expanded."""
+        inside = [*node.mapping.values(), *node.items]
+        return str(node.where) in self.unset or any(self._is_unset(child) for child in inside)

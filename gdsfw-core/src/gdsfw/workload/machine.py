@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gdsfw.backend import Alignment
 
 
 class Machine:
@@ -17,6 +21,12 @@ class Machine:
         existing = path if path.exists() else next((up for up in path.absolute().parents if up.exists()), Path("/"))
         usage = os.statvfs(existing)
         return existing.stat().st_dev, usage.f_bavail * usage.f_frsize
+
+    def alignment(self, path: Path) -> Alignment:
+        """What direct I/O on the file at `path`, or on a new one in that folder, needs."""
+        from gdsfw.storage.alignment import file_alignment
+
+        return file_alignment(path)
 
     def free_memory(self) -> int | None:
         """Bytes of memory that can be had without swapping: MemAvailable, or less in a control group; None: unknown."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from itertools import groupby
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from gdsfw.engine.streams import GOLD, MASK64, mix
 from gdsfw.workload.buffers import buffer_of
@@ -19,24 +19,16 @@ from gdsfw.workload.plan_model import JobPlan, Plan, StagePlan, WorkerPlan
 from gdsfw.workload.selection import Selection
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from gdsfw.backend import BackendInfo
     from gdsfw.workload.model import Point, Workload
-
-
-class Backends(Protocol):
-    """What a plan needs of gdsfw.plugins.PluginManager."""
-
-    def backends(self) -> Mapping[str, BackendInfo]:
-        """Usable backends by name."""
-        ...
+    from gdsfw.workload.options import Plugins
 
 
 def make_plan(
     workload: Workload,
     *,
-    plugins: Backends,
+    plugins: Plugins,
     backends_override: Sequence[str] = (),
     devices: DeviceLister | None = None,
     machine: Machine | None = None,
@@ -69,11 +61,11 @@ def make_plan(
 class _Planner:
     """Plans stage by stage; files that one job makes are there for the next."""
 
-    def __init__(self, workload: Workload, plugins: Backends, devices: DeviceLister | None, machine: Machine) -> None:
+    def __init__(self, workload: Workload, plugins: Plugins, devices: DeviceLister | None, machine: Machine) -> None:
         self.machine = machine
         self.complaints = Complaints(workload)
         self._workload = workload
-        self._selection = Selection(plugins.backends(), self.complaints)
+        self._selection = Selection(plugins, self.complaints)
         self._files = FilePlanner(KnownFiles(), self.complaints)
         self._placement = Placement(machine, devices, self.complaints)
         self._processes = Processes(self.complaints)

@@ -39,11 +39,9 @@ def _stage_lines(number: int, stage: StagePlan, show_process: bool) -> Iterator[
 def _job_lines(plan: JobPlan) -> Iterator[str]:
     job = plan.job
     yield f"job {plan.label}"
-    yield (
-        f"  backend {plan.backend.name}, path {plan.io_path}, {_access(plan)}, block {_blocks(plan)}, "
-        f"iodepth {plan.iodepth}, direct {job.direct}, verify {'on' if job.verify else 'off'}"
-    )
-    yield f"  ends: {_ending(plan)}"
+    yield f"  backend {plan.backend.name}, path {plan.io_path}, {_access(plan)}, block {_blocks(plan)}"
+    verify = "on" if job.verify else "off"
+    yield f"  iodepth {plan.iodepth}, direct {job.direct}, verify {verify}, ends {_ending(plan)}"
     rows = [row for worker in plan.workers for row in _worker_rows(plan, worker)]
     table = _table([COLUMNS, *rows[:MAX_ROWS]])
     yield from (f"  {line}" for line in table)

@@ -5,16 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pydantic import ValidationError
-
-from gdsfw.workload.messages import dotted, explain
+from gdsfw.workload.options import check_backend_options, check_plugins
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from gdsfw.backend import BackendInfo, IOPathInfo
     from gdsfw.workload.complaints import Complaints
     from gdsfw.workload.model import Job
+    from gdsfw.workload.options import Plugins
 
 #: The backend that moves nothing; it is never chosen without being named.
 NOOP = "noop"
@@ -37,8 +34,9 @@ class Chosen:
 class Selection:
     """Chooses among the installed backends."""
 
-    def __init__(self, installed: Mapping[str, BackendInfo], complaints: Complaints) -> None:
-        self._installed = installed
+    def __init__(self, plugins: Plugins, complaints: Complaints) -> None:
+        self._plugins = plugins
+        self._installed = plugins.backends()
         self._complaints = complaints
 
     def choose(self, job: Job, override: str | None) -> Chosen | None:
@@ -52,7 +50,8 @@ class Selection:
         if backend is None or path is None:
             return None
         self._check_memory(job, backend)
-        self._check_options(job, backend)
+        check_backend_options(job, backend, self._complaints)
+        check_plugins(job, self._plugins, self._complaints)
         notes: list[str] = []
         depth = job.iodepth
         if path.max_iodepth and depth > path.max_iodepth:
@@ -78,8 +77,8 @@ class Selection:
                 self._complaints.absent(job.name, "", "no backend that moves bytes is installed", hint)
             return None
         if name not in self._installed:
-            hint = f"`pip install gdsfw-{name}`, if that is its name; installed: {', '.join(installed)}"
-            self._complaints.absent(job.name, "backend", f"backend {name!r} is not installed", hint)
+            error = self._plugins.missing_backend(name)
+            self._complaints.absent(job.name, "backend", error.message, error.hint)
             return None
         return self._installed[name]
 
@@ -104,18 +103,3 @@ class Selection:
         if job.memory != "auto" and job.memory not in backend.memory:
             hint = f"valid: auto, {', '.join(backend.memory)}"
             self._complaints.wrong(job.name, "memory", f"backend {backend.name} has no {job.memory} memory", hint)
-
-    def _check_options(self, job: Job, backend: BackendInfo) -> None:
-        given = job.backend_options.get(backend.name, {})
-        prefix = ("backend_options", backend.name)
-        if backend.options is None:
-            for key in given:
-                message = f"unknown key {key!r}: backend {backend.name} has no options"
-                self._complaints.wrong(job.name, dotted((*prefix, key)), message)
-            return
-        try:
-            backend.options.model_validate(given, strict=True)
-        except ValidationError as error:
-            for found in explain(error, backend.options):
-                placed = found._replace(path=(*prefix, *found.path))
-                self._complaints.wrong(job.name, dotted(placed.path), placed.text, placed.hint)

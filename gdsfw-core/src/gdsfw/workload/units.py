@@ -115,7 +115,8 @@ def parse_size_or_percent(value: object, *, minimum: int = 0) -> int | Percent:
     if isinstance(value, str) and _PERCENT.match(value.strip()):
         percent = float(value.strip().rstrip("% "))
         if percent > 100 or (minimum and percent == 0):
-            raise ValueError(f"{value} is outside {'(0%' if minimum else '[0%'}, 100%]")
+            least = "above 0%" if minimum else "at least 0%"
+            raise ValueError(f"{shown(value)} is outside its range (valid: {least}, at most 100%)")
         return Percent(percent)
     return parse_size(value, minimum=minimum)
 

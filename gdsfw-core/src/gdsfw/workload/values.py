@@ -146,7 +146,7 @@ def _parse_split(items: Any) -> BlockSizes:
     if len({nbytes for nbytes, _ in choices}) < len(choices):
         collector.add("the split names one size twice")
     collector.finish()
-    return BlockSizes(tuple(choices))
+    return BlockSizes(tuple(choices) if len(choices) > 1 else ((choices[0][0], 1),))
 
 
 def _parse_weight(value: object) -> int:
