@@ -302,6 +302,7 @@ class PythonIO(Protocol):
       host cannot touch (Buffer.host_view is None).
     - `copy(buffer_offset, host_view, direction)`: how data gets into such memory before a write.
     - `register_buffer(buffer_offset, size)` and `deregister_buffer(buffer_offset)`: for `register_buffers: per_io`.
+    - `max_transfer`, an attribute: most bytes of one call; the loop splits larger blocks.
 
     Failures are OSError (errno) or BackendError (any domain).
     """

@@ -46,6 +46,11 @@ class TableIO:
         self._values = file_values
         self._library = engine().library
 
+    @property
+    def max_transfer(self) -> int:
+        """Most bytes of one call, 0 for no limit."""
+        return int(self.table.max_transfer)
+
     def read(self, file: FileHandle, size: int, file_offset: int, buffer_offset: int) -> int:
         """Move `size` bytes from the file into the buffer and return the count moved."""
         return self._move("read", 0, file, size, file_offset, buffer_offset)

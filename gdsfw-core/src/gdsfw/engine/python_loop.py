@@ -115,7 +115,7 @@ def move_rest(state: LoopState, done: Finished) -> None:
     file = state.files[io.file]
     at = state.memory.offset(done.slot)
     while done.moved < io.size and done.verdict is None:
-        size = io.size - done.moved
+        size = min(io.size - done.moved, state.max_transfer)
         try:
             count = move(file, size, io.offset + done.moved, at + done.moved)
         except (OSError, BackendError) as error:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 DESCRIBED = 16
 #: Merged ranges of acknowledged writes that are reported; more than that are not worth a manifest entry each.
 MOST_RANGES = 1 << 14
-#: A deadline that never comes.
+#: A deadline that never comes, a size that no block has.
 NEVER = 2**64 - 1
 #: A sleeping thread wakes up this late; the rest of a wait is spun.
 WAKE_LATE_NS = 100_000
@@ -97,6 +97,7 @@ class LoopState:
     def __init__(self, spec: LoopSpec, io: PythonIO, files: Sequence[FileHandle], buffer: Buffer) -> None:
         self.spec = spec
         self.io: Any = io
+        self.max_transfer: int = getattr(io, "max_transfer", 0) or NEVER
         self.files = tuple(files)
         self.sequence = IOSequence(spec)
         self.writes = spec.rw != "read"
