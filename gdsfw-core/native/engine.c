@@ -11,12 +11,10 @@ GDSFW_EXPORT int32_t gdsfw_run(const struct gdsfw_config *config, struct gdsfw_r
   if (!w)
     return ENOMEM;
   int error = worker_init(w, config, result);
-  if (!error) {
-    worker_begin(w);
-    if (!w->ended)
-      loop_sync(w);
-    worker_finish(w);
-  }
+  if (!error && w->io.queue)
+    loop_queue(w);
+  else if (!error)
+    loop_sync(w);
   worker_free(w);
   free(w);
   return error;

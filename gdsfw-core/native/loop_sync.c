@@ -185,10 +185,14 @@ static bool is_plain(const struct worker *w) {
 }
 
 void loop_sync(struct worker *w) {
-  if (!is_plain(w))
+  worker_begin(w);
+  if (w->ended)
+    ; /* the buffers could not be filled */
+  else if (!is_plain(w))
     run_full(w);
   else if (w->config->latencies)
     run_plain(w, true);
   else
     run_plain(w, false);
+  worker_finish(w);
 }

@@ -12,14 +12,26 @@ static bool config_is_sound(const struct gdsfw_config *c) {
     return false;
   struct gdsfw_io table = io_copy(io);
   bool queued = table.queue != NULL;
+  if (queued && (table.queue->abi != GDSFW_ABI || c->batch_submit == 0 || c->batch_complete == 0))
+    return false;
   if ((c->shape.reads && !queued && !table.read) || (c->shape.writes && !queued && !table.write))
     return false;
   return queued || c->iodepth == 1;
 }
 
+static struct gdsfw_queue queue_copy(const struct gdsfw_queue *queue) {
+  struct gdsfw_queue copy = {0};
+  if (queue)
+    memcpy(&copy, queue, queue->struct_size < sizeof copy ? queue->struct_size : sizeof copy);
+  return copy;
+}
+
 /* A key whose slot is empty is refused when the job is planned; here it must not crash. */
 static bool table_has_what_it_takes(const struct worker *w) {
   const struct gdsfw_config *c = w->config;
+  const struct gdsfw_queue *queue = &w->queue;
+  if (w->io.queue && !(queue->open && queue->submit && queue->reap && queue->close))
+    return false;
   bool host = w->io.flags & GDSFW_HOST_VISIBLE;
   bool flushes = c->shape.writes && (c->fsync_every || c->fdatasync_every || c->end_fsync);
   if (flushes && !w->io.flush)
@@ -71,6 +83,7 @@ int worker_init(struct worker *w, const struct gdsfw_config *config, struct gdsf
   w->result = result;
   w->live = config->live;
   w->io = io_copy(config->io);
+  w->queue = queue_copy(w->io.queue);
   w->log.fd = config->log_fd;
   w->writes_to_fsync = config->fsync_every;
   w->writes_to_fdatasync = config->fdatasync_every;

@@ -98,7 +98,7 @@ bool verify_block(struct worker *w, const struct gdsfw_planned_io *io, uint64_t 
 bool verify_fill(struct worker *w, const struct gdsfw_planned_io *io, uint64_t buffer_offset,
                  struct gdsfw_verdict *verdict);
 
-/* The loops. */
+/* The loops, from worker_begin to worker_finish. */
 void loop_sync(struct worker *w);
 void loop_queue(struct worker *w);
 

@@ -1,0 +1,50 @@
+/* slots.h - the requests of a queue loop: one slot of the worker's buffer each. */
+#ifndef GDSFW_SLOTS_H
+#define GDSFW_SLOTS_H
+
+#include "engine.h"
+
+enum { NO_SLOT = UINT32_MAX };
+
+struct slot {
+  struct gdsfw_planned_io io;
+  uint64_t scheduled_ns, started_ns, issued_ns;
+  uint64_t moved;   /* bytes done by earlier requests for this block */
+  uint64_t asked;   /* bytes of the request in flight */
+  uint64_t cookie;  /* of that request */
+  uint32_t in_bucket; /* next slot of the same bucket */
+  uint32_t older, newer; /* neighbours by time of issue */
+  bool was_short;
+  bool registered;
+};
+
+/* Free slots go out oldest-freed first, so that a queue that completes in order sees adjacent buffer offsets. Requests
+ * are found by cookie through buckets: cookies only ever grow, while one slow request may outlive any number of others.
+ */
+struct slots {
+  struct slot *slots;
+  uint32_t *free_ring;
+  uint32_t *buckets;
+  uint32_t depth;
+  uint32_t bucket_mask;
+  uint32_t free_first, free_count;
+  uint32_t oldest, newest; /* of those taken */
+};
+
+/* Returns 0 or ENOMEM. */
+int slots_init(struct slots *s, uint32_t depth);
+void slots_free(struct slots *s);
+
+/* A free slot, which then is the newest; NO_SLOT when there is none. */
+uint32_t slots_take(struct slots *s);
+void slots_give_back(struct slots *s, uint32_t slot);
+
+/* The slot's request is now known by this cookie. */
+void slots_set_cookie(struct slots *s, uint32_t slot, uint64_t cookie);
+/* The slot of a cookie, which is forgotten; NO_SLOT for a cookie that is not in flight. */
+uint32_t slots_find(struct slots *s, uint64_t cookie);
+
+/* Does a taken slot touch bytes of `io` while one of the two writes? */
+bool slots_conflict(const struct slots *s, const struct gdsfw_planned_io *io);
+
+#endif
