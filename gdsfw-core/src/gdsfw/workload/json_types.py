@@ -25,6 +25,11 @@ def _text(pattern: str, *examples: str) -> dict[str, Any]:
     return {"type": "string", "pattern": pattern, "examples": list(examples)}
 
 
+def _above_0(pattern: str) -> str:
+    """`pattern` without texts that say zero in some unit."""
+    return "^(?!0(\\.0+)? ?[A-Za-z]*$)" + pattern.removeprefix("^")
+
+
 def _pair(single: dict[str, Any], **extra: Any) -> dict[str, Any]:
     return _closed({"read": single, "write": single}, **extra)
 
@@ -39,8 +44,10 @@ def _numbers(maximum: int) -> dict[str, Any]:
 
 _ONE_SIZE = units.SIZE_PATTERN.strip("^$")
 _SIZE = _text(units.SIZE_PATTERN, "4KiB", "1MiB", "10GiB")
+_SIZE_ABOVE_0 = _text(_above_0(units.SIZE_PATTERN), "4KiB", "1MiB", "10GiB")
 _PERCENT = _text(units.PERCENT_PATTERN, "10%")
 _DURATION = _text(units.DURATION_PATTERN, "500ms", "5s", "2m")
+_DURATION_ABOVE_0 = _text(_above_0(units.DURATION_PATTERN), "500ms", "5s", "2m")
 _RATE = _text(units.SIZE_PATTERN.removesuffix("$") + "(/s)?$", "100MiB", "1GB/s")
 _RANGE = _closed({key: ref("size_above_0") for key in ("min", "max", "step")}, required=["min", "max"])
 _SPLIT = {
@@ -56,11 +63,14 @@ _BLOCKS_TEXT = _text(
 DEFINITIONS: dict[str, dict[str, Any]] = {
     "name": {"type": "string", "pattern": NAME_PATTERN},
     "size": {"description": "Bytes: a number, 4KiB (1024s) or 4kB (1000s).", "anyOf": [integer(0), _SIZE]},
-    "size_above_0": {"description": "Bytes: a number, 4KiB (1024s) or 4kB (1000s).", "anyOf": [integer(1), _SIZE]},
+    "size_above_0": {
+        "description": "Bytes: a number, 4KiB (1024s) or 4kB (1000s).",
+        "anyOf": [integer(1), _SIZE_ABOVE_0],
+    },
     "share": {"description": "Bytes, or percent of the file.", "anyOf": [ref("size"), _PERCENT]},
     "share_above_0": {"description": "Bytes, or percent of the file.", "anyOf": [ref("size_above_0"), _PERCENT]},
     "duration": {"description": "A number with its unit: ns us ms s m h d.", "anyOf": [{"const": 0}, _DURATION]},
-    "duration_above_0": {"description": "A number with its unit: ns us ms s m h d.", **_DURATION},
+    "duration_above_0": {"description": "A number with its unit: ns us ms s m h d.", **_DURATION_ABOVE_0},
     "blocks": {
         "description": "Block sizes of one direction: a size, a range, or sizes with weights.",
         "anyOf": [ref("size_above_0"), _BLOCKS_TEXT, _RANGE, _SPLIT],
