@@ -5,22 +5,30 @@ from __future__ import annotations
 import ctypes as c
 import errno
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from gdsfw.backend import Buffer, FileHandle, IOPath, Target
+from gdsfw.backend import Buffer, FileHandle, IOPath, Pattern, PatternMismatch, Target
 from gdsfw.engine import native
 from gdsfw.engine import native_abi as abi
+from gdsfw.engine.pattern import python_fill, python_verify
 from gdsfw.engine.python_loop import PythonLoop
 from gdsfw.errors import BackendError, Domain
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from gdsfw.engine.spec import Loop, LoopResult, LoopSpec
 
 BUFFER_BYTES = 512 << 10
 FILE_CODE_BASE = 5000
+
+
+def lost(size: int) -> int:
+    """A fault: storage says that it wrote, and did not."""
+    return size
 
 
 @dataclass
@@ -30,6 +38,7 @@ class Store:
     Args:
         faults: by number of the read or write: an exception to raise, or a function from size to the count returned.
         flush_faults: by number of the flush: an exception to raise.
+        memory_faults: by name of a function of memory that the host cannot touch: an exception to raise.
         on_move, on_flush: called at the beginning of each.
     """
 
@@ -37,6 +46,8 @@ class Store:
     faults: Mapping[int, Exception | Callable[[int], int]] = field(default_factory=dict)
     flush_faults: Mapping[int, Exception] = field(default_factory=dict)
     calls: list[tuple[str, int, int, int]] = field(default_factory=list)
+    memory_faults: Mapping[str, Exception] = field(default_factory=dict)
+    memory_calls: list[str] = field(default_factory=list)
     flushes: int = 0
     moves: int = 0
     on_move: Callable[[int], object] = lambda number: None
@@ -49,6 +60,8 @@ class Store:
         fault = self.faults.get(number)
         if isinstance(fault, Exception):
             raise fault
+        if fault is lost:
+            return size
         count: int = size if fault is None else fault(size)
         data = self.files[file]
         moved = min(count, size)
@@ -58,6 +71,11 @@ class Store:
         else:
             data[offset : offset + moved] = view[:moved]
         return count if count > size or count < 0 else moved
+
+    def touch_memory(self, name: str) -> None:
+        self.memory_calls.append(name)
+        if name in self.memory_faults:
+            raise self.memory_faults[name]
 
     def flush(self, file: int, data_only: bool) -> None:
         self.calls.append(("fdatasync" if data_only else "fsync", file, 0, 0))
@@ -74,6 +92,7 @@ class StoreIO:
         self._store = store
         self._index = {id(handle): index for index, handle in enumerate(handles)}
         self._view = view
+        self.max_transfer = 0
 
     def read(self, file: FileHandle, size: int, file_offset: int, buffer_offset: int) -> int:
         return self._store.move("read", self._index[id(file)], size, file_offset, self._view[buffer_offset:])
@@ -83,6 +102,45 @@ class StoreIO:
 
     def flush(self, file: FileHandle, data_only: bool) -> None:
         self._store.flush(self._index[id(file)], data_only)
+
+
+class DeviceIO(StoreIO):
+    """A store whose memory only the path itself can touch."""
+
+    def copy(self, buffer_offset: int, host_view: memoryview, direction: str) -> None:
+        self._store.touch_memory("copy")
+        assert direction == "from_host"
+        self._view[buffer_offset : buffer_offset + host_view.nbytes] = host_view
+
+    def fill(self, size: int, file_offset: int, buffer_offset: int, pattern: Pattern) -> None:
+        self._store.touch_memory("fill")
+        python_fill(self._view[buffer_offset : buffer_offset + size], file_offset, pattern)
+
+    def verify(self, size: int, file_offset: int, buffer_offset: int, pattern: Pattern) -> PatternMismatch | None:
+        self._store.touch_memory("verify")
+        return python_verify(self._view[buffer_offset : buffer_offset + size], file_offset, pattern)
+
+    def register_buffer(self, buffer_offset: int, size: int) -> None:
+        self._store.touch_memory("register_buffer")
+
+    def deregister_buffer(self, buffer_offset: int) -> None:
+        self._store.touch_memory("deregister_buffer")
+
+
+class FileIO:
+    """Real files as a Python path."""
+
+    def __init__(self, view: memoryview) -> None:
+        self._view = view
+
+    def read(self, file: FileHandle, size: int, file_offset: int, buffer_offset: int) -> int:
+        return os.preadv(file.fd, [self._view[buffer_offset : buffer_offset + size]], file_offset)
+
+    def write(self, file: FileHandle, size: int, file_offset: int, buffer_offset: int) -> int:
+        return os.pwritev(file.fd, [self._view[buffer_offset : buffer_offset + size]], file_offset)
+
+    def flush(self, file: FileHandle, data_only: bool) -> None:
+        (os.fdatasync if data_only else os.fsync)(file.fd)
 
 
 def result_code(function: Callable[[], int | None]) -> int:
@@ -116,6 +174,36 @@ def table_of(store: Store, view: memoryview, max_transfer: int = 0) -> native.Na
     )
 
 
+def device_table_of(io: DeviceIO, table: native.NativeTable) -> native.NativeTable:
+    """`table` with memory that only the callbacks can touch."""
+
+    def copy(ctx: int, base: int, offset: int, host: int, size: int, direction: int) -> int:
+        data = memoryview((c.c_uint8 * size).from_address(host)).cast("B")
+        return result_code(lambda: io.copy(offset, data, ("to_host", "from_host")[direction]))
+
+    def pattern_of(pattern: Any) -> Pattern:
+        return Pattern(pattern.contents.seed, pattern.contents.file_id, pattern.contents.generation)
+
+    def fill(ctx: int, base: int, offset: int, size: int, file_offset: int, pattern: Any) -> int:
+        return result_code(lambda: io.fill(size, file_offset, offset, pattern_of(pattern)))
+
+    def verify(ctx: int, base: int, offset: int, size: int, file_offset: int, pattern: Any, out: Any) -> int:
+        def compare() -> None:
+            mismatch = io.verify(size, file_offset, offset, pattern_of(pattern))
+            if mismatch is not None:
+                out.contents.bad_bytes, out.contents.file_offset = mismatch.bad_bytes, mismatch.file_offset
+                out.contents.length = shown = len(mismatch.expected)
+                out.contents.expected[:shown], out.contents.found[:shown] = mismatch.expected, mismatch.found
+
+        return result_code(compare)
+
+    table.flags = abi.CAN_READ | abi.CAN_WRITE
+    table.copy, table.fill, table.verify = abi.COPY_FN(copy), abi.FILL_FN(fill), abi.VERIFY_FN(verify)
+    table.register_buffer = abi.REGISTER_FN(lambda ctx, base, size: result_code(lambda: io.register_buffer(0, size)))
+    table.deregister_buffer = abi.DEREGISTER_FN(lambda ctx, base: result_code(lambda: io.deregister_buffer(0)))
+    return table
+
+
 @dataclass
 class Run:
     """What a loop did to a store."""
@@ -131,26 +219,46 @@ class Twins:
 
     WAYS = ("native", "python", "table")
 
-    def loop(self, way: str, spec: LoopSpec, store: Store, *, max_transfer: int = 0) -> tuple[Loop, bytearray]:
-        """A loop over a store and the memory of its buffer."""
+    def loop(
+        self, way: str, spec: LoopSpec, store: Store, *, max_transfer: int = 0, device: bool = False
+    ) -> tuple[Loop, bytearray]:
+        """A loop over a store and the memory of its buffer, which with `device` only the path can touch."""
         memory = bytearray(BUFFER_BYTES)
         view = memoryview(memory)
-        buffer = Buffer(c.addressof((c.c_uint8 * len(memory)).from_buffer(memory)), len(memory), host_view=view)
+        address = c.addressof((c.c_uint8 * len(memory)).from_buffer(memory))
+        buffer = Buffer(address, len(memory), host_view=None if device else view)
         handles = [FileHandle(Target(f"file{i}", i, len(data))) for i, data in enumerate(store.files)]
+        io = (DeviceIO if device else StoreIO)(store, handles, view)
         if way == "python":
-            io = StoreIO(store, handles, view)
-            if max_transfer:
-                io.max_transfer = max_transfer  # type: ignore[attr-defined]
+            io.max_transfer = max_transfer
             return PythonLoop(spec, IOPath("store", handles, python=io), buffer), memory
         table = table_of(store, view, max_transfer)
+        if isinstance(io, DeviceIO):
+            table = device_table_of(io, table)
         path = IOPath("store", handles, native=table, file_values=range(len(handles)))
         return (native.NativeLoop if way == "native" else PythonLoop)(spec, path, buffer), memory
 
-    def run(self, way: str, spec: LoopSpec, store: Store, *, max_transfer: int = 0) -> Run:
-        """Run a spec over a store."""
-        loop, memory = self.loop(way, spec, store, max_transfer=max_transfer)
+    def run(self, way: str, spec: LoopSpec, store: Store, **how: Any) -> Run:
+        """Run a spec over a store; `how` as in `loop`."""
+        loop, memory = self.loop(way, spec, store, **how)
         result = loop.run()
         return Run(result, store.calls, [bytes(data) for data in store.files], bytes(memory))
+
+    def run_on_files(self, way: str, spec: LoopSpec, paths: Sequence[Path]) -> LoopResult:
+        """Run a spec over real files: by psync, or by os.preadv and os.pwritev."""
+        view = memoryview(memory := bytearray(BUFFER_BYTES))
+        buffer = Buffer(c.addressof((c.c_uint8 * len(memory)).from_buffer(memory)), len(memory), host_view=view)
+        handles = [FileHandle(Target(str(path), 0, 0), fd=os.open(path, os.O_RDWR | os.O_CREAT)) for path in paths]
+        values = [native.FdFile(handle.fd, -1, 1, 0) for handle in handles]
+        try:
+            if way == "python":
+                return PythonLoop(spec, IOPath("files", handles, python=FileIO(view)), buffer).run()
+            table, addresses = native.psync_table(), [c.addressof(value) for value in values]
+            path = IOPath("psync", handles, native=table, file_values=addresses)
+            return (native.NativeLoop if way == "native" else PythonLoop)(spec, path, buffer).run()
+        finally:
+            for handle in handles:
+                os.close(handle.fd)
 
     @staticmethod
     def accounts(result: LoopResult) -> dict[str, Any]:
@@ -163,6 +271,7 @@ class Twins:
         return directions | {name: getattr(result, name) for name in (*names, "depth_histogram")}
 
     store = Store
+    lost = staticmethod(lost)
     errno = staticmethod(lambda code: OSError(code, os.strerror(code)))
     gpu = staticmethod(lambda code: BackendError("read", Domain.GPU, code))
     file = staticmethod(lambda code: BackendError("read", Domain.FILE, FILE_CODE_BASE + code))
