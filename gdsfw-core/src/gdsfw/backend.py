@@ -296,7 +296,8 @@ class PythonIO(Protocol):
     - `flush(file, data_only)`: fsync, or fdatasync. Needed for the fsync keys.
     - `submit(requests) -> int` and `reap(at_least, timeout_ns) -> Sequence[Completion]`: a queue. `submit` takes the
       first k QueueRequests and returns k, 0 when full; `reap` waits until so many completions are there or the
-      timeout has passed. With both present the loop uses the queue.
+      timeout has passed. With both present the loop uses the queue. `cancel()`, if there, asks for what is in flight
+      to end early; its completions (ECANCELED) still come through `reap`.
     - `fill(size, file_offset, buffer_offset, pattern)` and
       `verify(size, file_offset, buffer_offset, pattern) -> PatternMismatch | None`: needed to verify in memory that the
       host cannot touch (Buffer.host_view is None).

@@ -10,7 +10,8 @@ import errno
 from typing import TYPE_CHECKING, Any
 
 from gdsfw.engine.offsets import READ, WRITE
-from gdsfw.engine.python_state import Finished, LoopState, Verdict, attempt, now_ns, verdict_of
+from gdsfw.engine.python_queue import QueueLoop
+from gdsfw.engine.python_state import NAMES, Finished, LoopState, Verdict, attempt, now_ns, verdict_of
 from gdsfw.engine.spec import EndedBy, InFlight, Live, Loop, LoopResult
 from gdsfw.errors import BackendError, Domain
 
@@ -40,7 +41,9 @@ class PythonLoop(Loop):
         state = self._state
         try:
             state.begin()
-            if state.ended_by is None:
+            if state.queued:
+                QueueLoop(state).run()
+            elif state.ended_by is None:
                 run_sync(state)
             return state.finish()
         finally:
@@ -96,7 +99,7 @@ def _issue(state: LoopState, io: PlannedIO, scheduled: int) -> bool:
         refused = attempt(state.io.register_buffer, state.memory.offset(0), io.size)
         if refused is not None:
             return state.fail("register", io, refused)
-    state.in_flight = ("read" if io.direction == READ else "write", io, now)
+    state.in_flight = (NAMES[io.direction], io, now)
     move_rest(state, done)
     refused = attempt(state.io.deregister_buffer, state.memory.offset(0)) if registers else None
     done.done_ns = now_ns()

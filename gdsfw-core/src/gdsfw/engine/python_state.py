@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from gdsfw.engine.histogram import Histogram
 from gdsfw.engine.io_log import IoLog
@@ -18,7 +18,6 @@ from gdsfw.errors import BackendError, Domain, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Literal
 
     from gdsfw.backend import Buffer, FileHandle, PythonIO
     from gdsfw.engine.spec import LoopSpec
@@ -35,6 +34,9 @@ NEVER = 2**64 - 1
 WAKE_LATE_NS = 100_000
 #: Longest sleep, in ns: a stop is noticed after that.
 LONGEST_SLEEP_NS = 5_000_000
+
+#: Names of the directions READ and WRITE.
+NAMES: tuple[Literal["read"], Literal["write"]] = ("read", "write")
 
 now_ns = time.monotonic_ns
 
@@ -299,7 +301,7 @@ class LoopState:
             self._totals[1] += done.moved
             if io.direction == WRITE and self.track is not None:
                 self.track.written(io, acknowledged=False)
-            return self.fail("read" if io.direction == READ else "write", io, done.verdict)
+            return self.fail(NAMES[io.direction], io, done.verdict)
         self.ios[io.direction] += 1
         self.bytes[io.direction] += io.size
         tally = self.tallies[io.direction]
@@ -309,6 +311,12 @@ class LoopState:
         if io.direction == WRITE:
             return self._after_write(io)
         return not self.checks or self.memory.check(io, done.slot, lambda error: self._unverified(io, error))
+
+    def withdraw(self, block: Finished) -> None:
+        """Asked to end early, this block is neither done nor an error."""
+        self._totals[1] += block.moved
+        if block.io.direction == WRITE and self.track is not None:
+            self.track.written(block.io, acknowledged=False)
 
     def _record_latencies(self, tally: Tally, done: Finished) -> None:
         tally.clat.record(done.done_ns - done.issued_ns)
@@ -338,11 +346,9 @@ class LoopState:
     def _log_io(self, log: IoLog, done: Finished) -> None:
         io = done.io
         domain, code = done.verdict or (0, 0)
-        name = "read" if io.direction == READ else "write"
         latency = done.done_ns - (done.scheduled_ns or done.started_ns)
-        log.add(
-            f"{done.done_ns - self._begun_ns},{name},{io.file},{io.offset},{io.size},{latency},{int(domain)},{code}\n"
-        )
+        place = f"{NAMES[io.direction]},{io.file},{io.offset},{io.size}"
+        log.add(f"{done.done_ns - self._begun_ns},{place},{latency},{int(domain)},{code}\n")
 
     def flush(self, *, data_only: bool) -> bool:
         """Flush every file written to since the last time; False when that ends the loop."""
