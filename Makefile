@@ -43,10 +43,10 @@ clean:
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
 
 # Editable, so that only a change of the C sources or of a pyproject.toml asks for another install.
 $(VENV)/.installed: $(NATIVE) $(MEMBERS:%=%/pyproject.toml) | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
 	$(BIN)/python -m pip install --quiet $(MEMBERS:%=-e %)
 	@touch $@
 
