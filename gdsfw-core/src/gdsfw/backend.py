@@ -132,6 +132,7 @@ class Target:
         allow_overwrite: the job says that the user's own data at this name may be overwritten.
         create: the file may be created (a write job, or layout).
         sync: O_SYNC (`sync`) or O_DSYNC (`dsync`) for every write.
+        job: name of the job, for messages and records.
     """
 
     name: str
@@ -141,6 +142,7 @@ class Target:
     allow_overwrite: bool = False
     create: bool = False
     sync: Literal["none", "dsync", "sync"] = "none"
+    job: str = ""
 
     @property
     def path(self) -> Path:
