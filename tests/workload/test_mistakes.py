@@ -194,6 +194,7 @@ def test_one_mistake_gives_one_message(keys: str, message: str) -> None:
         ("5", "w.yaml:1:1: is no workload"),
         ("[1]", "w.yaml:1:1: is no workload"),
         ("version: 1", "w.yaml:1:1: 'jobs' is missing"),
+        ("job: []", "w.yaml:1:1: unknown key 'job' at the top of the file (did you mean 'jobs'?)"),
         ("jobs: []", "w.yaml:1:7: jobs is no list of jobs"),
         ("jobs: {a: 1}", "w.yaml:1:7: jobs is no list of jobs"),
         ("jobs: [a]", "w.yaml:1:8: 'a' is no job"),

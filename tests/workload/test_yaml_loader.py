@@ -103,6 +103,7 @@ def test_anchors_and_aliases_work() -> None:
         ("", "w.yaml: is empty; `gdsfw init` writes a workload to start from"),
         ("# only a comment\n", "w.yaml: is empty"),
         ('a: "\\0"\n', "w.yaml:1:4: a value with a NUL"),
+        ("%YAML " + "1" * 5000, "w.yaml: "),
         ("a: !!int x\n", "w.yaml:1:4: 'x' does not fit its tag !!int"),
     ],
 )

@@ -65,14 +65,9 @@ def _check_space(plan: Plan, machine: Machine, complaints: Complaints) -> None:
 def _distinct_files(job: JobPlan) -> dict[str, FilePlan]:
     """Each file of the job once, with the largest size that any worker needs."""
     files: dict[str, FilePlan] = {}
-    seen: set[int] = set()
-    for worker in job.workers:
-        if id(worker.files) in seen:
-            continue
-        seen.add(id(worker.files))
-        for file in worker.files:
-            if file.path not in files or file.nbytes > files[file.path].nbytes:
-                files[file.path] = file
+    for file in (file for worker_files in job.distinct_files() for file in worker_files):
+        if file.path not in files or file.nbytes > files[file.path].nbytes:
+            files[file.path] = file
     return files
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gdsfw.workload.known_files import Known, KnownFiles, file_id
-from gdsfw.workload.plan_model import FilePlan
+from gdsfw.workload.plan_model import FilePlan, distinct
 from gdsfw.workload.ranges import Range, share_out, split
 from gdsfw.workload.units import Percent, format_size
 
@@ -65,7 +65,11 @@ class FilePlanner:
             per_worker = self._per_worker(job, extents)
         except _UnplannableError:
             return None
-        plans = {id(files): _file_plans(files, own_namespace) for files in per_worker}
+        # Workers that share all files share one tuple: many workers times many files would not fit into memory.
+        plans: dict[int, tuple[FilePlan, ...]] = {}
+        for files in per_worker:
+            if id(files) not in plans:
+                plans[id(files)] = _file_plans(files, own_namespace)
         for extent in extents:
             if extent.decided:
                 self._known.grow(extent.path, extent.range.end)
@@ -74,7 +78,7 @@ class FilePlanner:
     def release(self, job: Job, files: Sequence[tuple[FilePlan, ...]]) -> None:
         """The job has ended; what it unlinks is gone."""
         if job.unlink:
-            for path in {file.path for worker in files for file in worker}:
+            for path in {file.path for worker in distinct(files) for file in worker}:
                 self._known.remove(path)
 
     def _extents(self, job: Job, source: JobPlan | None, own_namespace: bool) -> list[_Extent]:
@@ -136,7 +140,7 @@ class FilePlanner:
         """The files of another job; an offset and a size of the job's own narrow what it covers of each."""
         covered: dict[str, FilePlan] = {}
         ranges: dict[str, Range] = {}
-        for file in (file for worker in source.workers for file in worker.files):
+        for file in (file for worker_files in source.distinct_files() for file in worker_files):
             covered.setdefault(file.path, file)
             before = ranges.get(file.path, Range(file.start, file.length))
             start = min(before.start, file.start)

@@ -13,7 +13,7 @@ from gdsfw.workload import overrides, structure, variables
 from gdsfw.workload.complaints import in_order
 from gdsfw.workload.messages import problems_of
 from gdsfw.workload.model import Job, Point, Workload
-from gdsfw.workload.names import unknown_key_hint, with_canonical_keys
+from gdsfw.workload.names import near, unknown_key_hint, with_canonical_keys
 from gdsfw.workload.node import Node, Where, node_of
 from gdsfw.workload.rules import breaches
 from gdsfw.workload.sweep import merge, points_of
@@ -97,7 +97,7 @@ def _top_level(tree: Node, problems: list[Problem]) -> Node:
         else:
             entries[key] = node
     entries = {key: node for key, node in entries.items() if _has_shape(key, node, problems)}
-    if "jobs" not in tree.value:
+    if "jobs" not in tree.value and not any(near(key, ["jobs"]) for key in tree.value):
         problems.append(Problem(str(tree.where), "'jobs' is missing", "jobs: [{name: a, rw: read, ...}]"))
     if "defaults" in entries:
         entries["defaults"] = with_canonical_keys(entries["defaults"], problems)

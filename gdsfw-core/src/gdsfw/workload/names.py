@@ -72,13 +72,17 @@ def canonical(key: str) -> str:
     return ALIASES.get(key, key)
 
 
-def did_you_mean(word: object, valid: Iterable[str]) -> str | None:
-    """A hint with the nearest valid word, or None."""
+def near(word: object, valid: Iterable[str]) -> str | None:
+    """The valid word that `word` was probably meant to be, or None."""
     import difflib
 
-    names = list(valid)
-    near = difflib.get_close_matches(str(word).lower(), names, 1, 0.6)
-    return f"did you mean {near[0]!r}?" if near else None
+    return next(iter(difflib.get_close_matches(str(word)[:60].lower(), list(valid), 1, 0.6)), None)
+
+
+def did_you_mean(word: object, valid: Iterable[str]) -> str | None:
+    """A hint with the nearest valid word, or None."""
+    found = near(word, valid)
+    return f"did you mean {found!r}?" if found else None
 
 
 def unknown_key_hint(key: str, valid: Iterable[str]) -> str:
@@ -86,8 +90,8 @@ def unknown_key_hint(key: str, valid: Iterable[str]) -> str:
     names = sorted(valid)
     if key in HINTS:
         return HINTS[key]
-    near = did_you_mean(key, [*names, *(alias for alias, name in ALIASES.items() if name in names)])
-    return near or (f"valid: {', '.join(names)}" if len(names) <= 8 else "`gdsfw schema` lists all keys")
+    meant = did_you_mean(key, [*names, *(alias for alias, name in ALIASES.items() if name in names)])
+    return meant or (f"valid: {', '.join(names)}" if len(names) <= 8 else "`gdsfw schema` lists all keys")
 
 
 def with_canonical_keys(mapping: Node, problems: list[Problem]) -> Node:

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from gdsfw.backend import BackendInfo
     from gdsfw.workload.model import Job
 
@@ -49,6 +51,11 @@ class WorkerPlan:
     io_size: int
 
 
+def distinct(files: Iterable[tuple[FilePlan, ...]]) -> list[tuple[FilePlan, ...]]:
+    """Each tuple once: workers that share all files share one tuple, and there may be many of both."""
+    return list({id(some): some for some in files}.values())
+
+
 @dataclass(frozen=True)
 class JobPlan:
     """One job at one sweep point and repetition.
@@ -66,6 +73,10 @@ class JobPlan:
     repetition: int = 0
     iodepth: int = 1
     notes: tuple[str, ...] = ()
+
+    def distinct_files(self) -> list[tuple[FilePlan, ...]]:
+        """The files of the workers, those that several workers share only once."""
+        return distinct(worker.files for worker in self.workers)
 
     def planned_bytes(self, worker: WorkerPlan) -> int | None:
         """Bytes this worker moves unless a runtime ends it earlier; None when only the runtime says, or the files."""

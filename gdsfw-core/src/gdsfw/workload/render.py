@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from gdsfw.workload.dump import job_to_data
 from gdsfw.workload.units import approximate, format_duration, format_size
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from gdsfw.workload.plan_model import FilePlan, JobPlan, Plan, StagePlan, WorkerPlan
 
@@ -42,11 +43,12 @@ def _job_lines(plan: JobPlan) -> Iterator[str]:
     yield f"  backend {plan.backend.name}, path {plan.io_path}, {_access(plan)}, block {_blocks(plan)}"
     verify = "on" if job.verify else "off"
     yield f"  iodepth {plan.iodepth}, direct {job.direct}, verify {verify}, ends {_ending(plan)}"
-    rows = [row for worker in plan.workers for row in _worker_rows(plan, worker)]
-    table = _table([COLUMNS, *rows[:MAX_ROWS]])
+    rows = (row for worker in plan.workers for row in _worker_rows(plan, worker))
+    table = _table([COLUMNS, *islice(rows, MAX_ROWS)])
     yield from (f"  {line}" for line in table)
-    if len(rows) > MAX_ROWS:
-        yield f"  ... and {len(rows) - MAX_ROWS} rows more (--json has all)"
+    count = sum(len(worker.files) for worker in plan.workers)
+    if count > MAX_ROWS:
+        yield f"  ... and {count - MAX_ROWS} rows more (--json has all)"
     totals = _totals(plan)
     yield (
         f"  sum: {len(plan.workers)} worker{'s' if len(plan.workers) != 1 else ''}, {totals['files']} "
@@ -80,7 +82,7 @@ def _blocks(plan: JobPlan) -> str:
 def _ending(plan: JobPlan) -> str:
     job = plan.job
     after = [] if job.runtime is None else [f"after {format_duration(job.runtime)}"]
-    if any(file.decided_at_start for worker in plan.workers for file in worker.files):
+    if any(file.decided_at_start for files in plan.distinct_files() for file in files):
         after.append("after the size that the files have, decided at start")
     elif any(plan.planned_bytes(worker) is not None for worker in plan.workers):
         after.append("when each worker has moved its bytes")
@@ -89,9 +91,9 @@ def _ending(plan: JobPlan) -> str:
 
 
 def _worker_rows(plan: JobPlan, worker: WorkerPlan) -> Iterator[tuple[str, ...]]:
+    moved = plan.planned_bytes(worker)
     for index, file in enumerate(worker.files):
         first = index == 0
-        moved = plan.planned_bytes(worker)
         yield (
             str(worker.index) if first else "",
             ("-" if worker.device is None else str(worker.device)) if first else "",
@@ -133,10 +135,20 @@ def _sum_lines(plan: Plan) -> Iterator[str]:
     yield f"in all: at most {workers} workers and {approximate(memory)} of buffers at a time, {_moved(moved)}"
 
 
+def _planned(plan: JobPlan) -> list[int | None]:
+    """Bytes of each worker; the files of a shared tuple are added up once."""
+    by_files = {id(worker.files): plan.planned_bytes(worker) for worker in _one_for_each_tuple(plan)}
+    return [by_files[id(worker.files)] for worker in plan.workers]
+
+
+def _one_for_each_tuple(plan: JobPlan) -> Iterable[WorkerPlan]:
+    return {id(worker.files): worker for worker in plan.workers}.values()
+
+
 def _totals(plan: JobPlan) -> dict[str, Any]:
-    planned = [plan.planned_bytes(worker) for worker in plan.workers]
+    planned = _planned(plan)
     return {
-        "files": len({file.path for worker in plan.workers for file in worker.files}),
+        "files": len({file.path for files in plan.distinct_files() for file in files}),
         "planned_bytes": None if None in planned else sum(count for count in planned if count is not None),
         "buffer_bytes": sum(worker.buffer_nbytes for worker in plan.workers),
         "memory": plan.backend.memory[0] if plan.job.memory == "auto" else plan.job.memory,

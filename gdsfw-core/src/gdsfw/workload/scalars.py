@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from gdsfw.workload.units import shown
+
 if TYPE_CHECKING:
     from gdsfw.workload.node import Scalar
 
@@ -49,7 +51,7 @@ def resolve_tagged(text: str, tag: str) -> Scalar:
     """
     name = tag.removeprefix("tag:yaml.org,2002:")
     if name == tag and tag != "!":
-        raise ValueError(f"the tag {tag!r} is not known here (valid: !!str, !!int, !!float, !!bool, !!null)")
+        raise ValueError(f"the tag {shown(tag)} is not known here (valid: !!str, !!int, !!float, !!bool, !!null)")
     if name in ("str", "!"):
         return text
     value = resolve(text)
@@ -63,5 +65,5 @@ def resolve_tagged(text: str, tag: str) -> Scalar:
         raise ValueError(f"the tag !!{name} is not known here (valid: !!str, !!int, !!float, !!bool, !!null)")
     fits = isinstance(value, kinds[name]) and (name == "bool" or not isinstance(value, bool))
     if not fits:
-        raise ValueError(f"{text!r} does not fit its tag !!{name}")
+        raise ValueError(f"{shown(text)} does not fit its tag !!{name}")
     return float(value) if name == "float" and isinstance(value, int) else value

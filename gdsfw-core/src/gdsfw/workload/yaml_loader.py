@@ -15,6 +15,7 @@ import yaml
 from gdsfw.errors import Problem, WorkloadError
 from gdsfw.workload.node import Node, Where
 from gdsfw.workload.scalars import resolve, resolve_tagged
+from gdsfw.workload.units import shown
 
 MAX_FILE_BYTES = 256 * 1024
 MAX_SCALAR_CHARS = 8 * 1024
@@ -90,8 +91,8 @@ def parse(text: str, name: str) -> tuple[Node, list[Problem]]:
             builder.take(event)
     except yaml.MarkedYAMLError as error:
         raise _syntax_error(error, text, name) from None
-    except yaml.YAMLError as error:
-        raise _error(Where(name), str(error)) from None
+    except (yaml.YAMLError, ValueError) as error:  # ValueError: a %YAML directive with a number of thousands of digits
+        raise _error(Where(name), shown(str(error))) from None
     if builder.root is None:
         raise _error(Where(name), "is empty; `gdsfw init` writes a workload to start from")
     return builder.root, builder.problems
@@ -181,7 +182,7 @@ class _Builder:
         if len(self._stack) >= MAX_DEPTH:
             raise _error(where, f"lists and mappings nested more than {MAX_DEPTH} deep")
         if event.tag not in (None, "!", "tag:yaml.org,2002:map", "tag:yaml.org,2002:seq"):
-            raise _error(where, f"the tag {event.tag!r} is not known here")
+            raise _error(where, f"the tag {shown(event.tag)} is not known here")
         parent = self._stack[-1] if self._stack else None
         if parent is not None and isinstance(parent.entries, dict) and parent.pending is None:
             raise _error(
