@@ -1,0 +1,147 @@
+"""The table at the end of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import IO, TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gdsfw.results.model import DirectionResult, JobResult, RunResult
+
+_COLUMNS = (
+    "job",
+    "",
+    "bs",
+    "qd x jobs",
+    "IOPS",
+    "bandwidth",
+    "clat mean",
+    "p50",
+    "p99",
+    "p99.9",
+    "max",
+    "CPU",
+    "path",
+    "verify",
+)
+
+
+def print_table(result: RunResult, stream: IO[str]) -> None:
+    """Figures of every job, then what is worth knowing about it: path, warnings, errors."""
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+
+    terminal = stream.isatty()
+    console = Console(file=stream, width=None if terminal else 200, highlight=False, soft_wrap=not terminal)
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for index, name in enumerate(_COLUMNS):
+        table.add_column(name, justify="left" if index in (0, 1, 12) else "right", no_wrap=True)
+    for job in result.jobs:
+        for row in _rows(job):
+            table.add_row(*row)
+    if result.jobs:
+        console.print(table)
+    for job in result.jobs:
+        for line in _lines(job):
+            console.print(line, markup=False)
+    for error in result.errors:
+        console.print(f"error: {error.message}", markup=False)
+    for note in result.notes:
+        console.print(f"note: {note}", markup=False)
+
+
+def _rows(job: JobResult) -> list[Sequence[str]]:
+    sides = [(name, side) for name, side in (("read", job.read), ("write", job.write)) if side and side.ios]
+    if not sides:
+        return [(job.label, job.status, *[""] * (len(_COLUMNS) - 2))]
+    return [_row(job, name, side, first=index == 0) for index, (name, side) in enumerate(sides)]
+
+
+def _row(job: JobResult, name: str, side: DirectionResult, first: bool) -> Sequence[str]:
+    latency = side.clat_ns
+    known = latency.percentiles if latency else {}
+    return (
+        job.label if first else "",
+        name if job.status == "done" else f"{name} ({job.status})",
+        _block(job, name),
+        f"{job.depth.asked} x {len(job.workers)}",
+        quantity(side.iops),
+        f"{size(side.bw_bytes)}/s",
+        duration(latency.mean) if latency else "",
+        *(duration(known[key]) if key in known else "" for key in ("50", "99", "99.9")),
+        duration(latency.max) if latency else "",
+        _cpu(job) if first else "",
+        f"{job.transport.kind}, {job.transport.cache}" if first else "",
+        _verify(job) if first else "",
+    )
+
+
+def _lines(job: JobResult) -> list[str]:
+    transport = job.transport
+    evidence = f" ({'; '.join(transport.evidence[:3])})" if transport.evidence else ""
+    lines = [
+        f"{job.label}: path {job.io_path or job.io_path_asked}, {transport.kind}, cache {transport.cache}{evidence}"
+    ]
+    lines += [f"{job.label}: warning: {text}" for text in job.warnings]
+    lines += [f"{job.label}: note: {text}" for text in job.notes]
+    if job.verify and job.verify.mismatches:
+        bad = job.verify.mismatches[0]
+        lines.append(
+            f"{job.label}: verify: {job.verify.bad_blocks} bad blocks; first at offset {bad.file_offset} of "
+            f"{bad.file}: expected {bad.expected}, found {bad.found}"
+        )
+    lines += [
+        f"{job.label}: error: {error.message}" + (f" ({error.hint})" if error.hint else "") for error in job.errors[:3]
+    ]
+    if job.error_count > 3:
+        lines.append(f"{job.label}: {job.error_count} errors in all")
+    return lines
+
+
+def _block(job: JobResult, name: str) -> str:
+    value = job.job.get("block_size")
+    if isinstance(value, dict) and name in value:
+        value = value[name]
+    return str(value) if isinstance(value, str) else size(value) if isinstance(value, int) else "mixed"
+
+
+def _cpu(job: JobResult) -> str:
+    seconds = job.phases.measured
+    if job.cpu is None or not seconds:
+        return ""
+    return f"{100 * (job.cpu.process_user_seconds + job.cpu.process_system_seconds) / seconds:.0f} %"
+
+
+def _verify(job: JobResult) -> str:
+    if job.verify is None:
+        return ""
+    if job.verify.bad_blocks or job.verify.checked_bytes != job.verify.expected_bytes:
+        return "BAD"
+    return f"ok {size(job.verify.checked_bytes)}" if job.verify.checked_bytes else ""
+
+
+def quantity(value: float) -> str:
+    """A count with at most four figures: 812, 4,518, 51.2k, 3.41M."""
+    for limit, divisor, unit in ((1e4, 1.0, ""), (1e6, 1e3, "k"), (1e9, 1e6, "M")):
+        if value < limit:
+            scaled = value / divisor
+            return f"{scaled:,.0f}{unit}" if scaled >= 100 or not unit else f"{scaled:.3g}{unit}"
+    return f"{value / 1e9:.3g}G"
+
+
+def size(value: float) -> str:
+    """Bytes in binary units: 4 KiB, 1.93 GiB."""
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if value < 1000:
+            return f"{value:.4g} {unit}" if value != int(value) else f"{int(value)} {unit}"
+        value /= 1024
+    return f"{value:.4g} TiB"
+
+
+def duration(nanoseconds: float) -> str:
+    """A latency: 850 ns, 12.3 us, 4.56 ms, 1.2 s."""
+    for limit, divisor, unit in ((1e3, 1, "ns"), (1e6, 1e3, "us"), (1e9, 1e6, "ms")):
+        if nanoseconds < limit:
+            return f"{nanoseconds / divisor:.3g} {unit}"
+    return f"{nanoseconds / 1e9:.3g} s"
