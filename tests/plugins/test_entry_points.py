@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any, Protocol
 
 BACKEND = """
@@ -38,6 +39,8 @@ def gdsfw_io(files):
 
 
 class Site(Protocol):
+    folder: Path
+
     def distribution(self, name: str, source: str, *, entry_points: dict[str, str], version: str = "1.0") -> None: ...
     def run(self, *arguments: str, code: int = 0, **environ: Any) -> Any: ...
     def backends(self, **environ: str) -> Any: ...
@@ -79,6 +82,14 @@ def test_a_broken_import_is_listed_and_the_others_still_work(site: Site) -> None
         "hint": "",
     }
     assert failure(data, "exits")["reason"] == "importing gdsfw_exits failed: SystemExit: 3"
+
+
+def test_a_distribution_without_metadata_does_not_cost_the_others(site: Site) -> None:
+    backend(site, "zeros")
+    for file in site.folder.glob("*.dist-info/METADATA"):
+        file.unlink()
+    found = next(entry for entry in site.backends()["backends"] if entry["name"] == "zeros")
+    assert (found["distribution"], found["version"]) == ("unknown distribution", "")
 
 
 def test_two_distributions_of_one_name_are_an_error_naming_both(site: Site) -> None:

@@ -60,6 +60,11 @@ class Offer:
     version: str
     entry_point: EntryPoint
 
+    @property
+    def source(self) -> str:
+        """The distribution with its version."""
+        return f"{self.distribution} {self.version}".strip()
+
 
 def offers() -> list[Offer]:
     """Every plugin that the installed distributions offer, in order of their names."""
@@ -68,10 +73,12 @@ def offers() -> list[Offer]:
 
 
 def _offer(point: EntryPoint) -> Offer:
-    distribution = point.dist
-    if distribution is None:
-        return Offer(point.name, "", "", point)
-    return Offer(point.name, distribution.metadata["Name"] or "", distribution.version or "", point)
+    try:
+        about = point.dist.metadata if point.dist is not None else {}
+        name, version = about["Name"] or "", about["Version"] or ""
+    except Exception:  # a distribution without metadata must not cost the others
+        name, version = "", ""
+    return Offer(point.name, name or "unknown distribution", version, point)
 
 
 def split_clashes(found: Iterable[Offer]) -> tuple[list[Offer], list[PluginFailure]]:
@@ -84,6 +91,6 @@ def split_clashes(found: Iterable[Offer]) -> tuple[list[Offer], list[PluginFailu
 
 
 def _clash(name: str, group: list[Offer]) -> PluginFailure:
-    owners = " and ".join(f"{offer.distribution} {offer.version}" for offer in group)
+    owners = " and ".join(offer.source for offer in group)
     reason = f"the plugin name {name!r} is offered by {owners}; none of them is used"
     return PluginFailure(name, owners, reason, "uninstall all but one")

@@ -209,17 +209,16 @@ class PluginManager:
         self._only("gdsfw_commands", self._plugins[name])(app=app)
 
     def _load(self, offer: Offer) -> None:
-        source = f"{offer.distribution} {offer.version}"
         try:
             module = offer.entry_point.load()
         except (Exception, SystemExit) as error:
             reason = f"importing {offer.entry_point.value} failed: {_text(error)}"
-            self._failures.append(PluginFailure(offer.name, source, reason))
+            self._failures.append(PluginFailure(offer.name, offer.source, reason))
             return
         try:
             self._add(module, offer.name, offer.distribution, offer.version)
         except PluginError as error:
-            self._failures.append(PluginFailure(offer.name, source, error.message, error.hint or ""))
+            self._failures.append(PluginFailure(offer.name, offer.source, error.message, error.hint or ""))
 
     def _add(self, module: Any, name: str, distribution: str, version: str) -> None:
         if name in self._plugins:
