@@ -74,8 +74,8 @@ def offers() -> list[Offer]:
 
 def _offer(point: EntryPoint) -> Offer:
     try:
-        about = point.dist.metadata if point.dist is not None else {}
-        name, version = about["Name"] or "", about["Version"] or ""
+        assert point.dist is not None
+        name, version = point.dist.metadata["Name"] or "", point.dist.metadata["Version"] or ""
     except Exception:  # a distribution without metadata must not cost the others
         name, version = "", ""
     return Offer(point.name, name or "unknown distribution", version, point)
