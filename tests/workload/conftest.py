@@ -46,6 +46,7 @@ DISK = BackendInfo(
         IOPathInfo("mapped", native=True, writes=False),
     ),
     memory=("host", "hugepage"),
+    capabilities=frozenset({"flush"}),
 )
 GPU = BackendInfo(
     "gpu",

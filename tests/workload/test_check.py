@@ -94,6 +94,14 @@ def test_direct_needs_every_number_to_be_a_multiple(plan_of: PlanOf) -> None:
     assert told == ["offset", "block_align", "buffer_offset"]
 
 
+def test_the_alignment_of_a_folder_to_be_made_is_that_of_the_one_above(plan_of: PlanOf, tmp_path: Path) -> None:
+    alignment = Machine().alignment(tmp_path)
+    assert Machine().alignment(tmp_path / "absent" / "deeper") == alignment
+    odd = alignment.offset + 1
+    text = f"jobs: [{{name: a, size: 64k, bs: {odd}, direct: true}}]"
+    assert f"block_size {odd} is not a multiple" in one_problem(plan_of, text, block=alignment.offset)
+
+
 def test_without_direct_any_number_will_do(plan_of: PlanOf) -> None:
     assert plan_of("jobs: [{name: a, size: 65537, bs: 1000, offset: 3, direct: false}]", block=4096).jobs
     assert plan_of("jobs: [{name: a, size: 65537, bs: 1000, offset: 3}]", block=4096).jobs

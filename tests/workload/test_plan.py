@@ -69,6 +69,14 @@ def test_a_path_that_cannot_write_is_told(plan_of: PlanOf) -> None:
     assert "path mapped of disk cannot write, which rw: randrw needs (paths that can: sync, queue)" in message
 
 
+def test_flushes_that_the_backend_cannot_do_are_told(plan_of: PlanOf, known: Any) -> None:
+    text = "jobs: [{name: a, rw: write, size: 64k, fsync: 4, backend: %s}]"
+    assert plan_of(text % "disk").jobs
+    message = one_problem(plan_of, text % "store", backends=(known.store,))
+    assert "w.yaml:1:40: job a: backend store cannot flush, which fsync asks for" in message
+    assert plan_of(text.replace("fsync: 4, ", "") % "store", backends=(known.store,)).jobs
+
+
 def test_a_depth_that_the_path_cannot_have_is_clamped_with_one_note(plan_of: PlanOf) -> None:
     (job,) = plan_of("jobs: [{name: a, size: 64k, iodepth: 100, io_path: queue}]").jobs
     assert job.iodepth == 64

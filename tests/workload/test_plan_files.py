@@ -6,7 +6,9 @@ import os
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from gdsfw.backend import Target
 from gdsfw.errors import RefusedError, WorkloadError
+from gdsfw.storage.safe_open import close_file, open_target
 from gdsfw.workload.ranges import Range, split
 from hypothesis import given
 from hypothesis import strategies as st
@@ -172,6 +174,20 @@ def test_a_file_of_the_user_must_be_long_enough_to_be_read(plan_of: PlanOf, tmp_
     (tmp_path / "f").write_bytes(bytes(8192))
     message = one_problem(plan_of, "filename: f, size: 64k")
     assert "offset 0 and size 65536 is beyond the 8192 bytes of file ./f" in message
+
+
+def test_a_file_that_gdsfw_made_may_grow(plan_of: PlanOf, tmp_path: Path) -> None:
+    target = Target("f", 1, 8192, create=True)
+    close_file(open_target(target, "rw"))
+    (tmp_path / "f").write_bytes(bytes(8192))
+    plan = plan_of("jobs: [{name: a, filename: f, size: 64k}]")
+    assert rows(plan.jobs[0]) == [[("./f", 0, 65536)]]
+
+
+def test_an_id_of_a_file_depends_on_its_name_and_not_on_its_folder(plan_of: PlanOf) -> None:
+    plan = plan_of("defaults: {size: 64k}\njobs: [{name: a, filename: x/f}, {name: b, filename: y/f}, {name: c}]")
+    one, other, different = (job.workers[0].files[0].file_id for job in plan.jobs)
+    assert one == other != different
 
 
 def test_an_offset_beyond_the_end_is_told(plan_of: PlanOf, tmp_path: Path) -> None:

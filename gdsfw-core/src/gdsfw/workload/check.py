@@ -186,7 +186,7 @@ def _check_alignment(plan: JobPlan, machine: Machine, complaints: Complaints) ->
         return
     checked: dict[Path, Alignment] = {}
     for path, file in _distinct_files(plan).items():
-        place = Path(path) if Path(path).exists() else Path(path).parent
+        place = Path(path).parent if file.create else Path(path)
         alignment = checked.get(place) or machine.alignment(place)
         checked[place] = alignment
         for key, what, value in _aligned_values(job, file):

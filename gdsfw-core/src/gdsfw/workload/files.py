@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gdsfw.workload.known_files import Known, KnownFiles, file_id
+from gdsfw.workload.known_files import Known, KnownFiles, file_id, made_by_gdsfw
 from gdsfw.workload.plan_model import FilePlan, distinct
 from gdsfw.workload.ranges import Range, share_out, split
 from gdsfw.workload.units import Percent, format_size
@@ -212,7 +212,7 @@ class FilePlanner:
     def _check_end(self, job: Job, path: str, known: Known, wanted: Range, owned: bool) -> None:
         """What cannot grow must be long enough: devices, and files of the user's that the job only reads."""
         fixed = known.kind == "block" or (known.kind == "file" and known.exists and not owned and not job.writes)
-        if not fixed or wanted.end <= known.nbytes or (known.kind == "file" and _made_by_gdsfw(path)):
+        if not fixed or wanted.end <= known.nbytes or (known.kind == "file" and made_by_gdsfw(path)):
             return
         what = "device" if known.kind == "block" else "file"
         asked = f"offset {wanted.start}" + ("" if job.size is None else f" and size {wanted.length}")
@@ -259,11 +259,6 @@ def _system_folder(path: str) -> str | None:
     if any(real.startswith(f"{folder}/") for folder in ORDINARY):
         return None
     return next((folder for folder in SYSTEM_FOLDERS if real.startswith(f"{folder}/")), None)
-
-
-def _made_by_gdsfw(path: str) -> bool:
-    """Whether the manifest beside `path` says that gdsfw made it, so that layout may make it longer."""
-    return False
 
 
 def _file_plans(extents: Sequence[_Extent], own_namespace: bool) -> tuple[FilePlan, ...]:

@@ -80,6 +80,21 @@ def _device_bytes(device: int) -> int:
 
 
 def file_id(path: str, *, own_namespace: bool = False) -> int:
-    """Number of a file for its verification pattern: the same for every job and run that names this path."""
-    name = path if own_namespace else os.path.abspath(path)  # noqa: PTH100 - resolving links would change it
+    """Number of a file for its verification pattern: the same for every job and run.
+
+    Made from the last part of a path only, as the manifest beside the file is, so that a folder can be moved. Files of
+    one name in two folders differ by the seed of their pattern.
+    """
+    name = path if own_namespace else os.path.basename(path)  # noqa: PTH119 - very many files
     return int.from_bytes(hashlib.blake2b(os.fsencode(name), digest_size=8).digest(), "little") >> 1
+
+
+def made_by_gdsfw(path: str) -> bool:
+    """Whether the manifest beside the file says that gdsfw made it, so that layout may make it longer."""
+    from gdsfw.storage.manifest import Manifest
+
+    file = Path(path)
+    try:
+        return Manifest.load(file.parent).owns(file.name, file.lstat())
+    except OSError:
+        return False

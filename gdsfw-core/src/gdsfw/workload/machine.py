@@ -18,15 +18,15 @@ class Machine:
 
     def free_space(self, path: Path) -> tuple[int, int]:
         """(device number, bytes free to this user) of the file system that holds or would hold `path`."""
-        existing = path if path.exists() else next((up for up in path.absolute().parents if up.exists()), Path("/"))
+        existing = _existing(path)
         usage = os.statvfs(existing)
         return existing.stat().st_dev, usage.f_bavail * usage.f_frsize
 
     def alignment(self, path: Path) -> Alignment:
-        """What direct I/O on the file at `path`, or on a new one in that folder, needs."""
+        """What direct I/O on the file at `path`, or on a new one there, needs."""
         from gdsfw.storage.alignment import file_alignment
 
-        return file_alignment(path)
+        return file_alignment(_existing(path))
 
     def free_memory(self) -> int | None:
         """Bytes of memory that can be had without swapping: MemAvailable, or less in a control group; None: unknown."""
@@ -72,6 +72,11 @@ class Machine:
                 left.append(max(0, int(limit) - int(used) + _reclaimable(group)))
             group = group.parent
         return min(left, default=None)
+
+
+def _existing(path: Path) -> Path:
+    """`path`, or the nearest folder above it that is there."""
+    return path if path.exists() else next((up for up in path.absolute().parents if up.exists()), Path("/"))
 
 
 def _reclaimable(group: Path) -> int:

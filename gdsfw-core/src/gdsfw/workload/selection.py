@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 #: The backend that moves nothing; it is never chosen without being named.
 NOOP = "noop"
+#: Capability of a backend whose paths can flush a file to storage.
+FLUSH = "flush"
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,7 @@ class Selection:
         if backend is None or path is None:
             return None
         self._check_memory(job, backend)
+        self._check_flush(job, backend)
         check_backend_options(job, backend, self._complaints)
         check_plugins(job, self._plugins, self._complaints)
         notes: list[str] = []
@@ -103,3 +106,10 @@ class Selection:
         if job.memory != "auto" and job.memory not in backend.memory:
             hint = f"valid: auto, {', '.join(backend.memory)}"
             self._complaints.wrong(job.name, "memory", f"backend {backend.name} has no {job.memory} memory", hint)
+
+    def _check_flush(self, job: Job, backend: BackendInfo) -> None:
+        """Flushes that a job asks for itself; the one at the end that is the default goes without saying."""
+        asked = {"fsync": job.fsync > 0, "fdatasync": job.fdatasync > 0, "end_fsync": job.end_fsync is True}
+        for key, wanted in asked.items():
+            if wanted and job.writes and FLUSH not in backend.capabilities:
+                self._complaints.wrong(job.name, key, f"backend {backend.name} cannot flush, which {key} asks for")
