@@ -13,7 +13,7 @@ from gdsfw.engine.offsets import READ, WRITE
 from gdsfw.engine.python_queue import QueueLoop
 from gdsfw.engine.python_state import NAMES, Finished, LoopState, Verdict, attempt, now_ns, verdict_of
 from gdsfw.engine.spec import EndedBy, InFlight, Live, Loop, LoopResult
-from gdsfw.errors import BackendError, Domain
+from gdsfw.errors import BackendError, Domain, PluginError
 
 if TYPE_CHECKING:
     from gdsfw.backend import Buffer, IOPath
@@ -30,11 +30,17 @@ class PythonLoop(Loop):
     Raises:
         UsageError: the path lacks a method that the job needs, or verification takes too much memory.
         UnavailableError: the I/O log cannot be opened.
+        PluginError: the path promises a depth that it has no queue for.
     """
 
     def __init__(self, spec: LoopSpec, path: IOPath, buffer: Buffer) -> None:
         super().__init__(spec, path, buffer)
         self._state = LoopState(spec, path.as_python(buffer), path.files, buffer)
+        if spec.iodepth > 1 and not self._state.queued:
+            raise PluginError(
+                f"path {path.name} is to keep {spec.iodepth} requests in flight, but has no submit and reap",
+                hint="its IOPath must say iodepth=1",
+            )
 
     def run(self) -> LoopResult:
         """Do the I/O; once."""

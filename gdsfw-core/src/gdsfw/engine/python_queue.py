@@ -1,9 +1,9 @@
 """Up to iodepth requests in flight through a Python path's `submit` and `reap`. The twin of native/loop_queue.c.
 
-Each turn: prepare what may be issued now (at most batch_submit), submit, reap. Waiting happens in reap, in slices short
-enough for the stop flag. A block is one slot until it is complete: short counts and blocks above max_transfer are
-continued by another request of the same slot. The loop ends only when nothing is in flight; a queue that does not give
-its requests back keeps this thread, and the main thread sees the oldest request and judges.
+Each turn: issue all that may be issued now, at most batch_submit in one submission, then reap. Waiting happens in reap,
+in slices short enough for the stop flag. A block is one slot until it is complete: short counts and blocks above
+max_transfer are continued by another request of the same slot. The loop ends only when nothing is in flight; a queue
+that does not give its requests back keeps this thread, and the main thread sees the oldest request and judges.
 """
 
 from __future__ import annotations
@@ -68,8 +68,7 @@ class QueueLoop:
         while not self._ended or self._in_flight or self._prepared or self._unfinished:
             if (self._ended or not state.goes_on()) and (state.stopping or state.ended_by is EndedBy.ERROR):
                 self._wind_down()
-            self._prepare(now_ns())
-            self._submit()
+            self._issue(now_ns())
             self._publish_oldest()
             if self._in_flight:
                 self._reap(now_ns())
@@ -87,6 +86,15 @@ class QueueLoop:
             self._state.in_flight = (NAMES[block.io.direction], block.io, block.started_ns)
 
     # ---- issue ----
+
+    def _issue(self, now: int) -> None:
+        """Fill the queue: the depth that was asked for is kept before anything is waited for."""
+        while True:
+            self._prepare(now)
+            before = self._in_flight
+            self._submit()
+            if self._in_flight == before or self._prepared or not self._free:
+                return
 
     def _prepare(self, now: int) -> None:
         while self._unfinished:
@@ -222,10 +230,8 @@ class QueueLoop:
     def _patience(self, now: int) -> tuple[int, int]:
         """For how many reap is to wait, and how long (ns)."""
         state = self._state
-        issuable = self._next is not None and self._may_issue(self._next, now)
-        if not self._ended and (self._unfinished or self._prepared or issuable):
-            # What is prepared found the queue full.
-            return (1, WAIT_SLICE_NS) if self._prepared else (0, 0)
+        if self._prepared:
+            return 1, WAIT_SLICE_NS  # the queue was full
         until = now + WAIT_SLICE_NS
         if not self._ended:
             until = min(until, state.deadline_ns)
