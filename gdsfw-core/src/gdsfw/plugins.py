@@ -200,6 +200,21 @@ class PluginManager:
             return replace(known, cause=f"{known.cause} ({failed})".strip())
         return told if told is not None else known
 
+    def notify(self, hook: str, **arguments: Any) -> list[str]:
+        """Call an observer hook of every plugin that has it; a failing observer is told of and disturbs nobody.
+
+        Returns:
+            One line for each observer that failed.
+        """
+        failed = []
+        for name, plugin in self._plugins.items():
+            if hook in plugin.hooks:
+                try:
+                    self._only(hook, plugin)(**arguments)
+                except Exception as error:
+                    failed.append(f"plugin {name!r}, hook {hook}: {_text(error)}")
+        return failed
+
     def command_plugins(self) -> list[str]:
         """Names of plugins that add commands to the command line. Asks no backend what it is."""
         return [name for name, plugin in self._plugins.items() if "gdsfw_commands" in plugin.hooks]

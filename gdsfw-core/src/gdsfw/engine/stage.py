@@ -191,6 +191,8 @@ class StageRun:
 
     def _on_ready(self) -> None:
         self.watch.ready_ns = time.monotonic_ns()
+        for job in self.jobs:
+            job.started_ns = self.watch.ready_ns
         self._usage_before = resource.getrusage(resource.RUSAGE_SELF)
 
     def _on_measured(self) -> None:

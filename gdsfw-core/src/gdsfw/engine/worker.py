@@ -111,7 +111,7 @@ class WorkerThread:
         self.outcome = WorkerOutcome()
         self.loop: Loop | None = None
         self._hooks = hooks
-        self._files = files
+        self.files = files
         self._registers_files = registers_files
         self._gate = gate
         self._on_change = on_change
@@ -182,8 +182,8 @@ class WorkerThread:
         worker.state = hooks.gdsfw_worker_start(session=worker.session, worker=worker)
         undo.push("gdsfw_worker_stop", lambda: hooks.gdsfw_worker_stop(worker=worker))
         buffer = self._allocate()
-        handles = [file.handle for file in self._files]
-        wanted = request(self.plan, self._files)
+        handles = [file.handle for file in self.files]
+        wanted = request(self.plan, self.files)
         if self._registers_files:
             for handle in handles:
                 self._register_file(handle, wanted)
@@ -194,10 +194,9 @@ class WorkerThread:
 
     def _allocate(self) -> Buffer:
         hooks, worker, undo = self._hooks, self.worker, self._undo
-        memory = self.plan.job.memory
-        if memory == "auto":
-            memory = self.plan.backend.memory[0]
-        buffer = hooks.gdsfw_alloc(
+        asked = self.plan.job.memory
+        memory = self.plan.backend.memory[0] if asked == "auto" else asked
+        buffer: Buffer = hooks.gdsfw_alloc(
             worker=worker, nbytes=self.worker_plan.buffer_nbytes, memory=memory, alignment=PAGE
         )
         self._buffer = buffer
@@ -213,7 +212,7 @@ class WorkerThread:
         self._undo.push("gdsfw_deregister_file", lambda: hooks.gdsfw_deregister_file(worker=worker, file=handle))
 
     def _make_loop(self, path: IOPath, buffer: Buffer) -> Loop:
-        spec = loop_spec(self.plan, self.worker_plan, self._files, path)
+        spec = loop_spec(self.plan, self.worker_plan, self.files, path)
         usable, reason = native.available()
         if path.native is not None and usable:
             return native.NativeLoop(spec, path, buffer)
@@ -240,7 +239,7 @@ class WorkerThread:
         return hooks.gdsfw_transport(worker=worker, path=path, before=None)
 
     def _test_read(self, path: IOPath) -> None:
-        file = self._files[0]
+        file = self.files[0]
         size = min(self.plan.job.blocks("read").largest, file.plan.length)
         assert self._buffer is not None
         path.as_python(self._buffer).read(file.handle, size, file.plan.start, self.plan.job.buffer_offset)

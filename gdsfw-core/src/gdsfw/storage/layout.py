@@ -68,7 +68,7 @@ def ensure_file(
     handle = open_target(Target(**{**vars(target), "create": True, "direct": "false"}), "rw")
     manifest = Manifest.load(target.path.parent)
     try:
-        manifest.record_written(target.path.name, {"size": target.nbytes, "written": (), "unknown": ()})
+        manifest.update(target.path.name, size=target.nbytes, complete=False, written=(), unknown=())
         _fill(handle.fd, target, Pattern(pattern_seed, target.file_id), progress, stop)
         os.fsync(handle.fd)
     except LayoutStoppedError:
@@ -79,8 +79,12 @@ def ensure_file(
         raise _explain(target, error) from error
     finally:
         close_file(handle)
-    manifest.record_written(
-        target.path.name, {"pattern_seed": pattern_seed, "generations": False, "written": ((0, target.nbytes),)}
+    manifest.update(
+        target.path.name,
+        complete=True,
+        pattern_seed=pattern_seed,
+        generations=False,
+        written=((0, target.nbytes),),
     )
     return LaidOut(True, time.monotonic() - began, pattern_seed)
 
@@ -99,7 +103,7 @@ def _reusable(target: Target, need_pattern: bool) -> Entry | None:
             f"{target.path} exists and gdsfw did not create it{doubt}",
             hint="choose another `name` or `directory`, or name the file with `filename` to read it as it is",
         )
-    if status.st_size < target.nbytes or not entry.written:
+    if status.st_size < target.nbytes or not entry.complete:
         return None
     if entry.generations or not entry.holds_pattern(0, target.nbytes):
         return None if need_pattern else entry

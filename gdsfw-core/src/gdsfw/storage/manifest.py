@@ -29,6 +29,7 @@ class Entry:
     Args:
         size: bytes it was made for; a file that has grown beyond is the user's.
         created: gdsfw created it, so `clean` may delete it; else it only wrote into it, with permission.
+        complete: it holds data from end to end, whatever data that is.
         pattern_seed: of the verification pattern in it.
         written: merged (start, length) ranges that hold the pattern.
         unknown: ranges whose last write failed or was cut off: either content is right.
@@ -41,6 +42,7 @@ class Entry:
     job: str
     file_id: int
     created: bool
+    complete: bool = False
     pattern_seed: int = 0
     generations: bool = False
     written: tuple[tuple[int, int], ...] = ()
@@ -91,7 +93,7 @@ class Manifest:
         """Add or replace an entry, here and on disk."""
         self._change(lambda entries: entries.__setitem__(entry.name, entry))
 
-    def record_written(self, name: str, changes: dict[str, Any]) -> None:
+    def update(self, name: str, **changes: Any) -> None:
         """Change fields of an entry (`written`, `unknown`, `pattern_seed` ...), here and on disk."""
 
         def change(entries: dict[str, Entry]) -> None:

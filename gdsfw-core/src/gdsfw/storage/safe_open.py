@@ -168,7 +168,10 @@ def _judge_writing(target: Target, status: os.stat_result) -> None:
     if loop:
         raise RefusedError(f"{path} is the file behind {loop}", hint=f"detach it first: losetup -d {loop}")
     manifest = Manifest.load(path.parent)
-    if manifest.owns(path.name, status):
+    entry = manifest.entry(path.name)
+    if entry is not None and manifest.owns(path.name, status):
+        if entry.size < target.nbytes:
+            manifest.update(path.name, size=target.nbytes, complete=False)
         return
     if status.st_uid != os.geteuid():
         raise RefusedError(f"{path} belongs to another user (uid {status.st_uid})")
@@ -178,7 +181,7 @@ def _judge_writing(target: Target, status: os.stat_result) -> None:
             f"{path} exists and gdsfw did not create it{doubt}",
             hint="choose another name, or say `allow_overwrite: true` if its contents may be lost",
         )
-    if manifest.entry(path.name) is None:
+    if entry is None or not entry.is_file(status):
         manifest.record(
             Entry(
                 path.name,

@@ -1,0 +1,223 @@
+"""One job at one point of its sweep: its session, files and workers, in the order of a job's life."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gdsfw.backend import Target, Worker
+from gdsfw.engine.loop_spec import OpenFile
+from gdsfw.engine.worker import Gate, Undo, WorkerThread
+from gdsfw.errors import UnavailableError
+
+if TYPE_CHECKING:
+    from gdsfw.backend import FileHandle
+    from gdsfw.engine.spec import Live
+    from gdsfw.plugins import JobHooks, PluginManager
+    from gdsfw.workload.plan_model import FilePlan, JobPlan, WorkerPlan
+
+
+@dataclass
+class Phases:
+    """Seconds spent in each phase of a job."""
+
+    setup: float = 0.0
+    layout: float = 0.0
+    ramp: float = 0.0
+    measured: float = 0.0
+    teardown: float = 0.0
+
+
+@dataclass
+class JobFailure:
+    """An error of the job itself, and whether measuring had begun."""
+
+    error: BaseException
+    measuring: bool
+
+
+@dataclass
+class LayoutProgress:
+    """Where layout reports to: a callback for (file, bytes done, bytes in all) and a flag to stop."""
+
+    report: Callable[[str, int, int], None]
+    stopped: Callable[[], bool]
+
+
+class JobRun:
+    """Opens what a job needs, makes its workers and closes everything again.
+
+    Args:
+        plan: what to run.
+        plugins: where the backend and the plugins around it live.
+    """
+
+    def __init__(self, plan: JobPlan, plugins: PluginManager) -> None:
+        job, backend = plan.job, plan.backend.name
+        self.plan = plan
+        self.hooks: JobHooks = plugins.job_hooks(backend, tuple(job.plugins))
+        self.options: Any = plugins.validate_options(backend, job.backend_options.get(backend, {}))
+        self.workers: list[WorkerThread] = []
+        self.phases = Phases()
+        self.failure: JobFailure | None = None
+        self.notes: list[str] = list(plan.notes)
+        self.session: Any = None
+        self.started_ns = 0  # CLOCK_MONOTONIC when the workers were let go
+        self._shared: dict[str, FileHandle] = {}
+        self._seeds: dict[str, int] = {}
+        self._undo = Undo()
+        self._new_seed = job.verify.seed if job.verify and job.verify.seed is not None else secrets.randbits(63)
+
+    @property
+    def paths(self) -> dict[str, FilePlan]:
+        """Every file of the job by its path; of a shared one the plan that reaches furthest."""
+        found: dict[str, FilePlan] = {}
+        for worker in self.plan.workers:
+            for file in worker.files:
+                if file.path not in found or found[file.path].nbytes < file.nbytes:
+                    found[file.path] = file
+        return found
+
+    def open(self, layout: LayoutProgress) -> None:
+        """Lay out missing files, open the session."""
+        began = time.monotonic()
+        if self.plan.backend.namespace == "files":
+            self._lay_out(layout)
+        self.phases.layout = time.monotonic() - began
+        self.session = self.hooks.gdsfw_open(options=self.options)
+        self._undo.push("gdsfw_close", lambda: self.hooks.gdsfw_close(session=self.session))
+
+    def make_workers(self, gate: Gate, on_change: Callable[[], None]) -> None:
+        """Open the files of every worker and prepare its thread."""
+        for plan in self.plan.workers:
+            files = [self._open(file) for file in plan.files]
+            self.workers.append(self._worker(plan, files, gate, on_change))
+        if self.plan.job.invalidate and self.plan.backend.namespace == "files":
+            self._invalidate()
+
+    def live(self) -> list[Live]:
+        """Counters of the workers whose loop exists."""
+        return [worker.loop.live() for worker in self.workers if worker.loop is not None]
+
+    def close(self) -> None:
+        """Close files and session; failures become notes."""
+        began = time.monotonic()
+        if any(worker.outcome.abandoned for worker in self.workers):
+            self._undo.abandon()
+        self._undo.run()
+        self.notes += self._undo.failures
+        self.phases.teardown += time.monotonic() - began
+
+    def record_written(self) -> None:
+        """Tell the manifests what this job left in its files."""
+        if self.plan.job.writes and self.plan.backend.namespace == "files":
+            from gdsfw.engine.written import record_written
+
+            record_written(self, self._seeds)
+
+    def _lay_out(self, layout: LayoutProgress) -> None:
+        """Files that gdsfw makes up must hold data before a job reads them."""
+        job = self.plan.job
+        if not job.reads or job.files_from:
+            return
+        from gdsfw.storage.layout import ensure_file
+
+        for path, file in self.paths.items():
+            if not file.owned:
+                continue
+            laid_out = ensure_file(
+                self._target(file),
+                pattern_seed=self._new_seed,
+                need_pattern=job.verify is not None,
+                progress=lambda done, total, name=Path(path).name: layout.report(name, done, total),  # type: ignore[misc]
+                stop=layout.stopped,
+            )
+            if laid_out.created:
+                self.notes.append(f"laid out {path} in {laid_out.seconds:.1f} s")
+
+    def _target(self, file: FilePlan) -> Target:
+        job = self.plan.job
+        return Target(
+            name=file.path,
+            file_id=file.file_id,
+            nbytes=file.nbytes,
+            direct=job.direct,
+            allow_overwrite=job.allow_overwrite,
+            create=job.writes,
+            sync=job.sync,
+            job=job.name,
+        )
+
+    def _open(self, file: FilePlan) -> OpenFile:
+        handle = self._shared.get(file.path)
+        if handle is None:
+            target = replace(self._target(file), nbytes=self.paths[file.path].nbytes)
+            mode = "rw" if self.plan.job.writes else "r"
+            handle = self.hooks.gdsfw_open_file(session=self.session, target=target, mode=mode)
+            opened = handle
+            self._undo.push("gdsfw_close_file", lambda: self.hooks.gdsfw_close_file(session=self.session, file=opened))
+            if self.plan.job.file_handles == "shared":
+                self._shared[file.path] = handle
+        return OpenFile(self._decide(file, handle), handle, self._seed(file))
+
+    def _decide(self, file: FilePlan, handle: FileHandle) -> FilePlan:
+        """Fill in what only the opened file could tell, and check that the range is there to be read."""
+        nbytes = handle.target.nbytes
+        if file.decided_at_start:
+            file = replace(file, length=nbytes - file.start, nbytes=nbytes)
+        reads_only = self.plan.job.reads and not self.plan.job.writes
+        if file.length <= 0 or (reads_only and handle.fd >= 0 and nbytes < file.start + file.length):
+            raise UnavailableError(
+                f"job {self.plan.job.name}: {file.path} has {nbytes} bytes, "
+                f"the job reads from {file.start} to {file.start + max(0, file.length)}",
+                hint="lower `size` and `offset`, or write the file first: a job that reads never extends one",
+            )
+        return file
+
+    def _seed(self, file: FilePlan) -> int:
+        """Seed of the file's pattern: a new one when the job writes it all anew, else the one that is in it."""
+        job = self.plan.job
+        if job.verify is None:
+            return 0
+        if file.path not in self._seeds:
+            self._seeds[file.path] = self._new_seed
+            if job.reads and self.plan.backend.namespace == "files":
+                from gdsfw.engine.written import recorded_seed
+
+                self._seeds[file.path] = recorded_seed(job, file)
+        return self._seeds[file.path]
+
+    def _invalidate(self) -> None:
+        """Drop the files from the page cache, as fio's `invalidate` does."""
+        from gdsfw.storage.residency import drop_cache
+
+        for handle in {id(file.handle): file.handle for worker in self.workers for file in worker.files}.values():
+            if handle.fd >= 0:
+                drop_cache(handle.tail_fd if handle.tail_fd >= 0 else handle.fd)
+
+    def _worker(
+        self, plan: WorkerPlan, files: list[OpenFile], gate: Gate, on_change: Callable[[], None]
+    ) -> WorkerThread:
+        worker = Worker(
+            job=self.plan.job,
+            index=plan.index,
+            options=self.options,
+            session=self.session,
+            device=plan.device,
+            cpus=plan.cpus,
+        )
+        registers = plan.index == 0 or self.plan.job.file_handles == "per_worker"
+        return WorkerThread(
+            self.hooks,
+            self.plan,
+            plan,
+            worker=worker,
+            files=files,
+            registers_files=registers,
+            gate=gate,
+            on_change=on_change,
+        )
