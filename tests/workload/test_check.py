@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -150,6 +152,22 @@ def test_this_machine_answers(tmp_path: Path) -> None:
     assert device == tmp_path.stat().st_dev
     assert free > 0
     assert machine.cpus()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounts a file system, which needs root")
+def test_a_small_file_system_is_too_small_for_four_workers(tmp_path: Path, plan_of: PlanOf) -> None:
+    small = tmp_path / "small"
+    small.mkdir()
+    mount = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m", "none", small], capture_output=True, text=True)
+    if mount.returncode:
+        pytest.skip(f"cannot mount here: {mount.stderr.strip()}")
+    try:
+        _, free = Machine().free_space(small / "absent")
+        assert free <= 64 * MIB
+        assert "128 MiB needed" in one_problem(plan_of, FOUR_WORKERS, space=free)
+        assert not list(small.iterdir())
+    finally:
+        subprocess.run(["umount", small], check=True)
 
 
 def test_memory_is_limited_by_the_tightest_control_group(tmp_path: Path) -> None:
