@@ -84,7 +84,7 @@ def engine_status() -> EngineStatus:
         usable, reason = native.available()
     except GdsfwError as error:  # a library of another version
         usable, reason = False, error.message
-    return EngineStatus(usable, reason, native_abi.ENGINE_ABI, native_abi.TABLE_ABI)
+    return EngineStatus(usable, reason, native_abi.ENGINE_ABI, native.NativeTable.ABI)
 
 
 def versions(manager: PluginManager) -> dict[str, Any]:
