@@ -38,6 +38,18 @@ def test_with_several_backends_the_workload_must_choose(plan_of: PlanOf, known: 
     assert "backend is not given, and several are installed (installed: disk, gpu, noop;" in message
 
 
+def test_what_is_wrong_with_several_jobs_at_one_place_is_told_once(plan_of: PlanOf, known: Any) -> None:
+    text = "defaults: {size: 64k%s}\njobs: [{name: a}, {name: b}, {name: c}, {name: d}]"
+    several = (known.noop, known.disk, known.gpu)
+    message = one_problem(plan_of, text % "", backends=several)
+    assert message.startswith("w.yaml:2:8: jobs a, b, c and 1 more: backend is not given")
+    message = one_problem(plan_of, text % ", io_path: dma", backends=(known.disk,))
+    assert message.startswith("w.yaml:1:23: jobs a, b, c and 1 more: backend disk has no io_path 'dma'")
+    with pytest.raises(UnavailableError) as caught:
+        plan_of(text % "", backends_override=("disk", "tape"))
+    assert caught.value.message == "backend 'tape' is not installed"
+
+
 def test_with_noop_alone_it_must_be_named(plan_of: PlanOf, known: Any) -> None:
     with pytest.raises(UnavailableError, match="no backend that moves bytes is installed"):
         plan_of("jobs: [{name: a, size: 64k}]", backends=(known.noop,))

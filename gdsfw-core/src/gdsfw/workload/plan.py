@@ -49,6 +49,10 @@ def make_plan(
         RefusedError: a target that must not be touched (exit 4).
     """
     planner = _Planner(workload, plugins, devices, machine or Machine())
+    installed = plugins.backends()
+    for name in backends_override:
+        if name not in installed:
+            raise plugins.missing_backend(name)
     passes: Sequence[str | None] = list(dict.fromkeys(backends_override)) or [None]
     stages = [stage for backend in passes for stage in planner.stages(backend, labelled=len(passes) > 1)]
     planner.complaints.raise_if_any()
