@@ -7,10 +7,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
+from gdsfw.engine import native
 from gdsfw.engine.distribution import Pareto, Zipf, normal_position
+from gdsfw.engine.native_loop import preview
 from gdsfw.engine.offsets import READ, WRITE, IOSequence, PlannedIO
 from gdsfw.engine.spec import BlockSizes, Distribution, LoopFile, LoopSpec
 from gdsfw.engine.streams import Permutation, Purpose, Stream
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -267,3 +271,52 @@ def test_equal_specs_give_equal_sequences_and_other_seeds_others() -> None:
     spec = replace(BIG, rw="readwrite", read_blocks=BlockSizes(((512, 1), (4096, 1))))
     assert take(spec, 500) == take(spec, 500)
     assert take(spec, 500) != take(replace(spec, seed=8), 500)
+
+
+# ---- the C engine's sequence -----------------------------------------------------------------------------
+
+SIZES = st.sampled_from([512, 1000, 4096, 65536, 1 << 20])
+BLOCKS = st.one_of(
+    SIZES.map(one_size),
+    st.tuples(SIZES, st.integers(0, 100_000), st.sampled_from([1, 512])).map(
+        lambda x: BlockSizes(((x[0], 0), (x[0] + x[1], 0)), x[2])
+    ),
+    st.lists(st.tuples(SIZES, st.integers(0, 9)), min_size=1, max_size=4).map(lambda x: BlockSizes((*x, (512, 1)))),
+)
+THETAS = {
+    "zipf": [0.3, 0.99, 1.0, 1.2, 5.0],
+    "pareto": [0.05, 0.2, 0.5, 0.9],
+    "normal": [0.1, 10.0, 1e6],
+    "runs": [1.0, 50.0],
+}
+DISTRIBUTIONS = st.one_of(
+    st.builds(Distribution, once_per_block=st.booleans()),
+    *(st.builds(Distribution, st.just(kind), st.sampled_from(thetas)) for kind, thetas in THETAS.items()),
+)
+LENGTHS = st.one_of(st.integers(0, 40_000), st.sampled_from([0, 1, 1 << 30, 10 << 40]))
+SPECS = st.builds(
+    LoopSpec,
+    rw=st.sampled_from(["read", "write", "readwrite"]),
+    random=st.booleans(),
+    read_blocks=BLOCKS,
+    write_blocks=BLOCKS,
+    block_align=st.sampled_from([0, 512, 4096]),
+    files=st.lists(st.tuples(LENGTHS, st.sampled_from([0, 777, 4096])), min_size=1, max_size=4)
+    .filter(lambda files: any(length for length, _ in files))
+    .map(lambda files: tuple(LoopFile(i, start, length) for i, (length, start) in enumerate(files))),
+    seed=st.integers(0, 2**64 - 1),
+    read_percent=st.sampled_from([0, 1, 30, 50, 99, 100]),
+    distribution=DISTRIBUTIONS,
+    file_service=st.sampled_from(["roundrobin", "random", "sequential"]),
+    io_size=st.one_of(st.just(0), st.integers(1, 10**7)),
+    loops=st.integers(1, 3),
+    runtime_ns=st.sampled_from([0, 1]),
+)
+
+
+@pytest.mark.skipif(not native.available()[0], reason=native.available()[1])
+@settings(max_examples=300, deadline=None)
+@given(SPECS)
+def test_the_c_engine_has_the_same_sequence(spec: LoopSpec) -> None:
+    planned = [("write" if io.direction else "read", io.file, io.offset, io.size) for io in take(spec, 200)]
+    assert preview(spec, 200) == planned

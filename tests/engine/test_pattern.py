@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 from gdsfw.backend import Pattern, PatternMismatch
-from gdsfw.engine.pattern import chunk_bytes, chunk_key, python_fill, python_verify
+from gdsfw.engine import native
+from gdsfw.engine.pattern import chunk_bytes, chunk_key, fill, python_fill, python_verify, verify
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -78,3 +79,17 @@ def test_what_is_shown_ends_with_the_range() -> None:
     data[97] ^= 1
     mismatch = python_verify(memoryview(data), 0, PATTERN)
     assert mismatch == PatternMismatch(97, good[97:], bytes(data[97:]), 1)
+
+
+@pytest.mark.skipif(not native.available()[0], reason=native.available()[1])
+@given(PATTERNS, st.integers(0, 2**62), st.integers(1, 10_000), st.data())
+def test_the_c_engine_has_the_same_pattern_and_finds_the_same(
+    pattern: Pattern, file_offset: int, size: int, data: st.DataObject
+) -> None:
+    expected = content(size, file_offset, pattern)
+    filled = bytearray(size)
+    fill(memoryview(filled), file_offset, pattern)
+    assert filled == expected
+    for at in data.draw(st.lists(st.integers(0, size - 1), max_size=3)):
+        filled[at] ^= 8
+    assert verify(memoryview(filled), file_offset, pattern) == python_verify(memoryview(filled), file_offset, pattern)
