@@ -1,7 +1,7 @@
 /* loop_queue.c - up to iodepth requests in flight through a table's queue.
  *
- * Each turn: prepare what may be issued now (at most batch_submit), submit, reap. Waiting happens in reap, in slices short
- * enough for the stop flag. A block is one slot until it is complete: short counts and blocks above max_transfer are
+ * Each turn: issue all that may be issued now, at most batch_submit in one submission, then reap. Waiting happens in
+ * reap, in slices short enough for the stop flag. A block is one slot until it is complete: short counts and blocks above max_transfer are
  * continued by another request of the same slot. The queue is closed only when nothing is in flight; a queue that does
  * not give its requests back keeps this thread, and the main thread sees the oldest request and judges.
  */
@@ -234,6 +234,16 @@ static void submit(struct queue_loop *q) {
   }
 }
 
+/* Fill the queue: the depth that was asked for is kept before anything is waited for. */
+static void issue(struct queue_loop *q, uint64_t now) {
+  uint32_t before;
+  do {
+    prepare(q, now);
+    before = q->in_flight;
+    submit(q);
+  } while (q->in_flight > before && q->prepared == 0 && q->slots.free_count);
+}
+
 static struct gdsfw_verdict judge(const struct slot *slot, const struct gdsfw_completion *c, uint64_t moved) {
   if (c->domain != GDSFW_NONE)
     return (struct gdsfw_verdict){.domain = c->domain, .code = c->code};
@@ -296,9 +306,9 @@ static uint32_t depth_bucket(uint32_t in_flight) {
 /* How long reap may wait, and for how many. */
 static int64_t patience(struct queue_loop *q, uint64_t now, uint32_t *at_least) {
   const struct worker *w = q->w;
-  if (!w->ended && (q->unfinished_count || q->prepared || (q->has_next && may_issue(q, now)))) {
-    *at_least = q->prepared ? 1 : 0; /* what is prepared found the queue full */
-    return q->prepared ? (int64_t)WAIT_SLICE_NS : 0;
+  if (q->prepared) {
+    *at_least = 1; /* the queue was full */
+    return WAIT_SLICE_NS;
   }
   uint64_t until = now + WAIT_SLICE_NS;
   if (!w->ended && w->deadline_ns < until)
@@ -368,8 +378,7 @@ static void run(struct queue_loop *q) {
       worker_deadline(w, now);
     if (w->ended)
       wind_down(q);
-    prepare(q, now);
-    submit(q);
+    issue(q, now);
     publish_oldest(q);
     if (q->in_flight)
       reap(q, clock_now(&w->clock));

@@ -1,21 +1,16 @@
 /* psync.c - pread and pwrite on host memory: one system call for each call, short counts go back to the engine. */
 #define _GNU_SOURCE
-#include "engine.h"
+#include "psync.h"
 
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
-/* What Linux moves at most in one read or write: INT_MAX rounded down to a page. */
-#define MOST_BYTES 0x7ffff000ull
-
-/* Direct I/O takes whole multiples of the alignment (a power of two); the tail of an odd-sized file goes round it. */
 static inline int descriptor_for(const struct gdsfw_fd_file *file, uint64_t size, int64_t offset) {
-  uint64_t rest = (size | (uint64_t)offset) & (file->alignment - 1u);
-  return rest && file->alignment && file->tail_fd >= 0 ? file->tail_fd : file->fd;
+  return needs_tail_fd(file, size, offset) ? file->tail_fd : file->fd;
 }
 
-static int64_t psync_read(void *file, void *base, uint64_t size, int64_t offset, int64_t buffer_offset) {
+int64_t psync_read(void *file, void *base, uint64_t size, int64_t offset, int64_t buffer_offset) {
   int fd = descriptor_for(file, size, offset);
   ssize_t r;
   do
@@ -24,7 +19,7 @@ static int64_t psync_read(void *file, void *base, uint64_t size, int64_t offset,
   return r;
 }
 
-static int64_t psync_write(void *file, void *base, uint64_t size, int64_t offset, int64_t buffer_offset) {
+int64_t psync_write(void *file, void *base, uint64_t size, int64_t offset, int64_t buffer_offset) {
   int fd = descriptor_for(file, size, offset);
   ssize_t r;
   do
@@ -33,7 +28,7 @@ static int64_t psync_write(void *file, void *base, uint64_t size, int64_t offset
   return r;
 }
 
-static int64_t psync_flush(void *ctx, void *file, int32_t data_only) {
+int64_t psync_flush(void *ctx, void *file, int32_t data_only) {
   (void)ctx;
   int fd = ((const struct gdsfw_fd_file *)file)->fd;
   int r;
@@ -43,7 +38,7 @@ static int64_t psync_flush(void *ctx, void *file, int32_t data_only) {
   return r;
 }
 
-static int64_t host_copy(void *ctx, void *base, int64_t buffer_offset, void *host, uint64_t size, int32_t direction) {
+int64_t host_copy(void *ctx, void *base, int64_t buffer_offset, void *host, uint64_t size, int32_t direction) {
   (void)ctx;
   uint8_t *buffer = (uint8_t *)base + buffer_offset;
   if (direction == GDSFW_TO_HOST)
@@ -57,7 +52,7 @@ GDSFW_EXPORT const struct gdsfw_io gdsfw_psync = {
     .abi = GDSFW_ABI,
     .struct_size = sizeof(struct gdsfw_io),
     .flags = GDSFW_HOST_VISIBLE | GDSFW_CAN_READ | GDSFW_CAN_WRITE,
-    .max_transfer = MOST_BYTES,
+    .max_transfer = LINUX_MOST_BYTES,
     .read = psync_read,
     .write = psync_write,
     .flush = psync_flush,

@@ -146,6 +146,39 @@ extern const struct gdsfw_io gdsfw_psync;
 /* Moves nothing and says it did: measures the engine. `file` may be any value. */
 extern const struct gdsfw_io gdsfw_noop;
 
+/* io_uring: a queue on host memory, and psync's read and write beside it. ctx: struct gdsfw_uring_options, or NULL. */
+extern const struct gdsfw_io gdsfw_uring;
+
+struct gdsfw_uring_options {
+  uint32_t abi, struct_size;
+  uint32_t fixed_buffers; /* register the worker's buffer with the kernel */
+  uint32_t fixed_files;   /* register the files */
+  uint32_t sqpoll;        /* a kernel thread looks for submissions */
+  uint32_t sqpoll_idle_ms;
+  uint32_t iopoll; /* poll the device for completions: direct I/O on devices with poll queues only */
+  uint32_t reserved;
+};
+
+enum gdsfw_uring_step {
+  GDSFW_URING_WORKS = 0,
+  GDSFW_URING_SETUP = 1,   /* io_uring_setup: absent, forbidden, or an option the kernel lacks */
+  GDSFW_URING_MAP = 2,     /* the rings' memory */
+  GDSFW_URING_BUFFERS = 3, /* registering the buffer: ENOMEM is the limit on locked memory */
+  GDSFW_URING_FILES = 4,   /* registering the files */
+};
+
+struct gdsfw_uring_report {
+  uint32_t abi, struct_size;
+  uint32_t step;  /* enum gdsfw_uring_step: what failed */
+  int32_t error;  /* errno of it */
+  uint32_t setup_flags; /* IORING_SETUP_... in force */
+  uint32_t features;    /* IORING_FEAT_... of the kernel */
+};
+
+/* Open a queue as gdsfw_uring would, and close it again. Returns 0, or -1 with the reason in the report. */
+int64_t gdsfw_uring_try(const struct gdsfw_uring_options *options, const struct gdsfw_queue_options *queue,
+                        struct gdsfw_uring_report *report);
+
 /* Write the pattern's bytes for file range [file_offset, file_offset + size) into host memory. */
 void gdsfw_pattern_fill(void *host, uint64_t size, int64_t file_offset, const struct gdsfw_pattern *pattern);
 /* Compare; returns the number of bytes that differ and describes the first of them. */

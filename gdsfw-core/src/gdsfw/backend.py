@@ -362,10 +362,11 @@ class IOPath:
         """This path as read/write calls, whatever it is made of: what a wrapping plugin builds on."""
         if self.python is not None:
             return self.python
-        from gdsfw.engine.native import TableIO
+        from gdsfw.engine.table_io import table_io
 
         assert self.native is not None
-        return TableIO(self.native, dict(zip(map(id, self.files), self.file_values, strict=True)), buffer)
+        values = dict(zip(map(id, self.files), self.file_values, strict=True))
+        return table_io(self.native, values, buffer, self.iodepth)
 
     def close(self) -> None:
         """Release what the path holds. Called once, when nothing is in flight; override as needed."""

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from gdsfw.backend import Buffer, FileHandle, IOPath, Target
 from gdsfw.engine import native
-from gdsfw.engine import native_abi as abi
+from gdsfw.engine import native_table as abi
 from gdsfw.engine.native import FdFile, NativeLoop, NativeTable
 from gdsfw.engine.spec import BlockSizes, LoopFile, LoopResult, LoopSpec
 

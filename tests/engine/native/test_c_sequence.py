@@ -143,7 +143,7 @@ def test_sequence_never_leaves_the_range_of_its_file(make_spec: Make) -> None:
                     random=random,
                     block=BlockSizes(((4096, 1), (6000, 1))),
                     loops=20,
-                    distribution=Distribution(kind, 0.3 if kind == "pareto" else 1.5, once),  # type: ignore[arg-type]
+                    distribution=Distribution(kind, 0.3 if kind == "pareto" else 1.5, once),
                     file_service="random",
                 )
                 for _, index, offset, size in preview(spec, 3000):

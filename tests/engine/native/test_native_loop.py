@@ -396,7 +396,7 @@ def test_verify_without_a_way_to_do_it_is_refused(run: Make, make_spec: Make, no
 def test_registering_each_io_hands_over_the_registered_address(
     make_spec: Make, buffer: Buffer, run: Make, scripted: Make
 ) -> None:
-    from gdsfw.engine import native_abi as abi
+    from gdsfw.engine import native_table as abi
 
     seen: list[tuple[str, int, int]] = []
 

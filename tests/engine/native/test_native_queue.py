@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from gdsfw.backend import Buffer, FileHandle, IOPath, Target
-from gdsfw.engine import native_abi as abi
+from gdsfw.engine import native_table as abi
 from gdsfw.engine.native import NativeLoop, NativeQueue, NativeTable
 from gdsfw.engine.spec import EndedBy, LoopFile, Verify
 from gdsfw.errors import Domain
@@ -61,7 +61,7 @@ class QueueTable:
             close=abi.CLOSE_FN(lambda queue: self.events.append(f"close with {len(self.flying)} in flight")),
         )
         table = NativeTable(flags=self.flags, max_transfer=self.max_transfer, queue=c.pointer(self._queue))
-        table.flush = abi.FLUSH_FN(lambda ctx, file, data_only: self.events.append("flush") or 0)
+        table.flush = abi.FLUSH_FN(self._flush)
         handles = [FileHandle(Target(f"f{i}", i, 0)) for i in range(files)]
         return IOPath("queue", handles, native=table, file_values=[20 + i for i in range(files)], keep=[self._queue])
 
@@ -104,6 +104,10 @@ class QueueTable:
             result, code = (value, 0) if domain == 0 else (0, value)
             completions[i] = abi.CompletionStruct(cookie, count, domain, result, code, 10, 3)
         return len(done)
+
+    def _flush(self, ctx: int, file: int, data_only: int) -> int:
+        self.events.append("flush")
+        return 0
 
     def _cancel(self, queue: int) -> int:
         self.events.append("cancel")
@@ -275,9 +279,8 @@ def test_impossible_counts_are_errors(run: Make, make_spec: Make, result_of_reap
 
 def test_completion_of_an_unknown_cookie_is_an_error(run: Make, make_spec: Make) -> None:
     def finish(flying: deque[Wanted], at_least: int, at_most: int) -> list[tuple[int, int, int, int]]:
-        done = [(w.cookie, 1, 0, w.size) for w in flying]
-        flying.clear()
-        return [(10**9, 1, 0, 4096), *done]
+        done = [flying.popleft() for _ in range(min(len(flying), at_most - 1))]
+        return [(10**9, 1, 0, 4096), *((w.cookie, 1, 0, w.size) for w in done)]
 
     result = run(make_spec(iodepth=4, error_limit=1000), QueueTable(finish=finish).path())
     assert (result.errors[0].operation, result.errors[0].code) == ("reap", errno.EPROTO)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from gdsfw.backend import PatternMismatch
 from gdsfw.engine import native_abi as abi
-from gdsfw.engine.native_abi import NativeQueue, NativeTable
+from gdsfw.engine.native_table import TABLE_ABI, MismatchStruct, NativeQueue, NativeTable, PatternStruct
 from gdsfw.errors import BackendError, Domain, InternalError, PluginError
 
 if TYPE_CHECKING:
@@ -119,27 +119,27 @@ def check_table(table: NativeTable, owner: str) -> None:
     Raises:
         PluginError: another interface version, or a struct too small to hold one.
     """
-    if table.abi != abi.TABLE_ABI:
+    if table.abi != TABLE_ABI:
         where = getattr(table, "path", "its native table")
         raise PluginError(
-            f"backend {owner}: {where} has interface version {table.abi}, this gdsfw has {abi.TABLE_ABI}",
+            f"backend {owner}: {where} has interface version {table.abi}, this gdsfw has {TABLE_ABI}",
             hint="install versions of gdsfw and of the backend that belong together",
         )
     if table.struct_size < NativeTable.max_transfer.offset:
         raise PluginError(f"backend {owner}: struct_size {table.struct_size} of its native table is too small")
-    if table.queue and table.queue.contents.abi != abi.TABLE_ABI:
+    if table.queue and table.queue.contents.abi != TABLE_ABI:
         raise PluginError(
             f"backend {owner}: the queue of its native table has interface version {table.queue.contents.abi}, "
-            f"this gdsfw has {abi.TABLE_ABI}"
+            f"this gdsfw has {TABLE_ABI}"
         )
 
 
-def pattern_struct(pattern: Pattern) -> abi.PatternStruct:
+def pattern_struct(pattern: Pattern) -> PatternStruct:
     """A pattern as the C interface has it."""
-    return abi.PatternStruct(seed=pattern.seed, file_id=pattern.file_id, generation=pattern.generation)
+    return PatternStruct(seed=pattern.seed, file_id=pattern.file_id, generation=pattern.generation)
 
 
-def mismatch_of(found: abi.MismatchStruct) -> PatternMismatch | None:
+def mismatch_of(found: MismatchStruct) -> PatternMismatch | None:
     """What a verification found; None when nothing differs."""
     if not found.bad_bytes:
         return None
@@ -168,7 +168,7 @@ def pattern_fill(view: memoryview, file_offset: int, pattern: Pattern) -> None:
 def pattern_verify(view: memoryview, file_offset: int, pattern: Pattern) -> PatternMismatch | None:
     """Compare a view with the file range that begins at `file_offset` (bytes); None when all bytes match."""
     address, held = address_of(view)
-    found = abi.MismatchStruct()
+    found = MismatchStruct()
     engine().library.gdsfw_pattern_verify(
         address, view.nbytes, file_offset, c.byref(pattern_struct(pattern)), c.byref(found)
     )
