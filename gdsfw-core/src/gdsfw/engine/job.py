@@ -83,13 +83,13 @@ class JobRun:
         return found
 
     def open(self, layout: LayoutProgress) -> None:
-        """Lay out missing files, open the session."""
+        """Open the session, then lay out missing files: a backend that is not usable must cost no file."""
+        self.session = self.hooks.gdsfw_open(options=self.options)
+        self._undo.push("gdsfw_close", lambda: self.hooks.gdsfw_close(session=self.session))
         began = time.monotonic()
         if self.plan.backend.namespace == "files":
             self._lay_out(layout)
         self.phases.layout = time.monotonic() - began
-        self.session = self.hooks.gdsfw_open(options=self.options)
-        self._undo.push("gdsfw_close", lambda: self.hooks.gdsfw_close(session=self.session))
 
     def make_workers(self, gate: Gate, on_change: Callable[[], None]) -> None:
         """Open the files of every worker and prepare its thread."""
