@@ -5,7 +5,8 @@
  *         over n, any theta > 0.
  * pareto  rank floor(n * u^(log h / log(1 - h))), 0 < h < 1: for h < 0.5 a share h of the blocks gets a share 1 - h of
  *         the I/O, and so on within that share (fio's lib/zipf.c).
- * normal  around the middle, standard deviation theta percent of the range, drawn again when outside (Box, Muller 1958).
+ * normal  around the middle, standard deviation theta percent of the range, drawn again when outside (Box and Muller
+ *         1958).
  * runs    a uniform start, then consecutive blocks; after each the run goes on with probability 1 - 1/theta.
  *
  * Ranks of zipf and pareto are spread over the range by a keyed permutation, so that hot blocks do not lie together.

@@ -178,7 +178,7 @@ enum { RESULT_FAILURES = 16, RESULT_BAD_BLOCKS = 16, RESULT_DEPTHS = 16 };
 /* Written by gdsfw_run; the caller sets abi and struct_size. */
 struct gdsfw_result {
   uint32_t abi, struct_size;
-  uint32_t ended_by; /* enum ended_by */
+  uint32_t ended_by;     /* enum ended_by */
   uint32_t separate_lat; /* `lat` was measured; otherwise it equals clat */
   uint64_t started_ns, ended_ns;
   uint64_t total_ios, total_bytes; /* moved in all, ramp and parts of failed blocks included */
@@ -186,9 +186,9 @@ struct gdsfw_result {
   uint64_t storage_ns, copy_ns;
   uint64_t cpu_ns;
   uint64_t checked_bytes, expected_bytes, checked_blocks, bad_blocks;
-  uint64_t failure_count;     /* all of them; the first RESULT_FAILURES are described */
-  uint64_t written_count;     /* ranges in config->written, UINT64_MAX when there are more than fit */
-  uint64_t log_errno;         /* why the I/O log is incomplete, 0 when it is not */
+  uint64_t failure_count;         /* all of them; the first RESULT_FAILURES are described */
+  uint64_t written_count;         /* ranges in config->written, UINT64_MAX when there are more than fit */
+  uint64_t log_errno;             /* why the I/O log is incomplete, 0 when it is not */
   uint64_t depths[RESULT_DEPTHS]; /* [i]: completions seen with 2^i .. 2^(i+1) - 1 requests in flight */
   struct gdsfw_failure failures[RESULT_FAILURES];
   struct gdsfw_bad_block bad[RESULT_BAD_BLOCKS];

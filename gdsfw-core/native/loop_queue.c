@@ -1,9 +1,10 @@
 /* loop_queue.c - up to iodepth requests in flight through a table's queue.
  *
  * Each turn: issue all that may be issued now, at most batch_submit in one submission, then reap. Waiting happens in
- * reap, in slices short enough for the stop flag. A block is one slot until it is complete: short counts and blocks above max_transfer are
- * continued by another request of the same slot. The queue is closed only when nothing is in flight; a queue that does
- * not give its requests back keeps this thread, and the main thread sees the oldest request and judges.
+ * reap, in slices short enough for the stop flag. A block is one slot until it is complete: short counts and blocks
+ * above max_transfer are continued by another request of the same slot. The queue is closed only when nothing is in
+ * flight; a queue that does not give its requests back keeps this thread, and the main thread sees the oldest request
+ * and judges.
  */
 #include "slots.h"
 #include "worker.h"
@@ -248,8 +249,7 @@ static struct gdsfw_verdict judge(const struct slot *slot, const struct gdsfw_co
   if (c->domain != GDSFW_NONE)
     return (struct gdsfw_verdict){.domain = c->domain, .code = c->code};
   if (moved == 0)
-    return (struct gdsfw_verdict){.domain = GDSFW_ERRNO,
-                                  .code = slot->io.direction == DIRECTION_READ ? ENODATA : EIO};
+    return (struct gdsfw_verdict){.domain = GDSFW_ERRNO, .code = slot->io.direction == DIRECTION_READ ? ENODATA : EIO};
   if (moved > slot->asked)
     return (struct gdsfw_verdict){.domain = GDSFW_ERRNO, .code = EPROTO};
   return (struct gdsfw_verdict){0};

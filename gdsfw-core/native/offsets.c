@@ -149,8 +149,7 @@ static inline uint32_t pick_file(struct offsets *o) {
 static inline uint32_t pick_direction(struct offsets *o, const struct offset_file *file) {
   if (!o->mixed)
     return o->only;
-  uint32_t direction =
-      stream_below(&o->direction_stream, 100) < o->read_percent ? DIRECTION_READ : DIRECTION_WRITE;
+  uint32_t direction = stream_below(&o->direction_stream, 100) < o->read_percent ? DIRECTION_READ : DIRECTION_WRITE;
   if (!o->random && file->position[direction] >= file->length)
     direction = !direction;
   return direction;

@@ -14,14 +14,14 @@ struct rank_cache {
 
 struct offset_file {
   uint64_t start, length;
-  uint64_t position[2];        /* sequential: bytes done in this pass, by direction */
-  uint64_t done;               /* random: bytes, or cells with once_per_block, done in this pass */
-  uint64_t pass_length;        /* of `done`, at which the pass is over */
-  uint64_t run_position;       /* runs: position that would continue the run, UINT64_MAX for none */
-  uint32_t finished;           /* the pass is over in every direction */
+  uint64_t position[2];  /* sequential: bytes done in this pass, by direction */
+  uint64_t done;         /* random: bytes, or cells with once_per_block, done in this pass */
+  uint64_t pass_length;  /* of `done`, at which the pass is over */
+  uint64_t run_position; /* runs: position that would continue the run, UINT64_MAX for none */
+  uint32_t finished;     /* the pass is over in every direction */
   uint32_t reserved;
-  struct permutation order;    /* once_per_block */
-  struct rank_cache ranks[2];  /* by direction, whose units differ */
+  struct permutation order;   /* once_per_block */
+  struct rank_cache ranks[2]; /* by direction, whose units differ */
 };
 
 struct offset_blocks {

@@ -43,8 +43,6 @@ static inline uint64_t stream_below(struct stream *stream, uint64_t n) {
 }
 
 /* Uniform in [0, 1), a multiple of 2^-53. */
-static inline double stream_unit(struct stream *stream) {
-  return (double)(stream_next(stream) >> 11) * 0x1p-53;
-}
+static inline double stream_unit(struct stream *stream) { return (double)(stream_next(stream) >> 11) * 0x1p-53; }
 
 #endif

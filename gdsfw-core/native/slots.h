@@ -9,10 +9,10 @@ enum { NO_SLOT = UINT32_MAX };
 struct slot {
   struct gdsfw_planned_io io;
   uint64_t scheduled_ns, started_ns, issued_ns;
-  uint64_t moved;   /* bytes done by earlier requests for this block */
-  uint64_t asked;   /* bytes of the request in flight */
-  uint64_t cookie;  /* of that request */
-  uint32_t in_bucket; /* next slot of the same bucket */
+  uint64_t moved;        /* bytes done by earlier requests for this block */
+  uint64_t asked;        /* bytes of the request in flight */
+  uint64_t cookie;       /* of that request */
+  uint32_t in_bucket;    /* next slot of the same bucket */
   uint32_t older, newer; /* neighbours by time of issue */
   bool was_short;
   bool registered;

@@ -23,7 +23,8 @@ struct track {
 
 enum { GENERATION_UNKNOWN = 1u << 31 }; /* or-ed to the count: a write failed, the bytes may be old or new */
 
-/* `cell` is the distance of offsets with once_per_block, else 0. Returns 0, ENOMEM, or EFBIG when the blocks are so small that keeping track takes more than 256 MiB. */
+/* `cell` is the distance of offsets with once_per_block, else 0. Returns 0, ENOMEM, or EFBIG when the blocks are so
+ * small that keeping track takes more than 256 MiB. */
 int track_init(struct track *track, const struct gdsfw_config *config, uint64_t cell);
 void track_free(struct track *track);
 

@@ -106,9 +106,7 @@ static inline bool worker_stopped(const struct worker *w) {
   return __atomic_load_n(&w->live->stop, __ATOMIC_RELAXED) != 0;
 }
 
-static inline uint64_t worker_file(const struct worker *w, uint32_t file) {
-  return w->config->shape.files[file].value;
-}
+static inline uint64_t worker_file(const struct worker *w, uint32_t file) { return w->config->shape.files[file].value; }
 
 static inline void store_64(uint64_t *to, uint64_t value) { __atomic_store_n(to, value, __ATOMIC_RELAXED); }
 

@@ -169,8 +169,8 @@ enum gdsfw_uring_step {
 
 struct gdsfw_uring_report {
   uint32_t abi, struct_size;
-  uint32_t step;  /* enum gdsfw_uring_step: what failed */
-  int32_t error;  /* errno of it */
+  uint32_t step;        /* enum gdsfw_uring_step: what failed */
+  int32_t error;        /* errno of it */
   uint32_t setup_flags; /* IORING_SETUP_... in force */
   uint32_t features;    /* IORING_FEAT_... of the kernel */
 };
@@ -182,8 +182,8 @@ int64_t gdsfw_uring_try(const struct gdsfw_uring_options *options, const struct 
 /* Write the pattern's bytes for file range [file_offset, file_offset + size) into host memory. */
 void gdsfw_pattern_fill(void *host, uint64_t size, int64_t file_offset, const struct gdsfw_pattern *pattern);
 /* Compare; returns the number of bytes that differ and describes the first of them. */
-uint64_t gdsfw_pattern_verify(const void *host, uint64_t size, int64_t file_offset,
-                              const struct gdsfw_pattern *pattern, struct gdsfw_mismatch *mismatch);
+uint64_t gdsfw_pattern_verify(const void *host, uint64_t size, int64_t file_offset, const struct gdsfw_pattern *pattern,
+                              struct gdsfw_mismatch *mismatch);
 
 #ifdef __cplusplus
 }
