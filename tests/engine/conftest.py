@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from gdsfw.backend import Buffer, FileHandle, IOPath, Pattern, PatternMismatch, Target
 from gdsfw.engine import native
-from gdsfw.engine import native_abi as abi
+from gdsfw.engine import native_table as abi
 from gdsfw.engine.pattern import python_fill, python_verify
 from gdsfw.engine.python_loop import PythonLoop
 from gdsfw.errors import BackendError, Domain

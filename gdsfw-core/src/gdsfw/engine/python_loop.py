@@ -29,7 +29,6 @@ class PythonLoop(Loop):
 
     Raises:
         UsageError: the path lacks a method that the job needs, or verification takes too much memory.
-        UnavailableError: the I/O log cannot be opened.
         PluginError: the path promises a depth that it has no queue for.
     """
 
@@ -43,7 +42,11 @@ class PythonLoop(Loop):
             )
 
     def run(self) -> LoopResult:
-        """Do the I/O; once."""
+        """Do the I/O; once.
+
+        Raises:
+            UnavailableError: the I/O log cannot be opened.
+        """
         state = self._state
         try:
             state.begin()
@@ -51,7 +54,11 @@ class PythonLoop(Loop):
                 QueueLoop(state).run()
             elif state.ended_by is None:
                 run_sync(state)
-            return state.finish()
+            result = state.finish()
+            if self.path.python is None:
+                # Made by as_python for this loop alone, while a path's own object is closed with the path.
+                getattr(state.io, "close", lambda: None)()
+            return result
         finally:
             state.close()
 

@@ -92,7 +92,6 @@ class LoopState:
 
     Raises:
         UsageError: the path lacks a method that the job needs, or verification takes too much memory.
-        UnavailableError: the I/O log cannot be opened.
         ValueError: the spec cannot issue anything.
     """
 
@@ -124,7 +123,7 @@ class LoopState:
         self.deadline_ns = NEVER
         self._begun_ns = 0
         self._clear()
-        self._log = IoLog(spec.io_log_path) if spec.io_log_path else None
+        self._log: IoLog | None = None
 
     def _make_track(self) -> Track | None:
         spec = self.spec
@@ -161,7 +160,13 @@ class LoopState:
     # ---- begin and end ----
 
     def begin(self) -> None:
-        """Fill the buffer and start the clock."""
+        """Open the log, fill the buffer, start the clock.
+
+        Raises:
+            UnavailableError: the I/O log cannot be opened.
+        """
+        if self.spec.io_log_path:
+            self._log = IoLog(self.spec.io_log_path)
         try:
             self.memory.fill_slots()
         except (OSError, BackendError) as error:

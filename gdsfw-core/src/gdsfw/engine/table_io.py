@@ -158,6 +158,11 @@ class QueueTableIO(TableIO):
             for f in found[:count]
         ]
 
+    def cancel(self) -> None:
+        """Ask for what is in flight to end early, where the queue can."""
+        if self._queue is not None and self._functions.cancel:
+            self._checked("cancel", self._functions.cancel, self._queue)
+
     def close(self) -> None:
         """Close the queue; nothing may be in flight."""
         if self._queue is not None:
