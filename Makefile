@@ -20,7 +20,7 @@ help:
 	@echo "make clean   remove .venv and what builds left"
 
 run: $(VENV)/.installed
-	$(BIN)/gdsfw run examples/quickstart.yaml $(ARGS)
+	$(BIN)/gdsfw run examples/quickstart.yaml --backend posix $(ARGS)
 
 test: $(VENV)/.developing
 	$(BIN)/python -m pytest $(ARGS)

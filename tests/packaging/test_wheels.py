@@ -8,7 +8,6 @@ import subprocess
 import sys
 import tarfile
 import zipfile
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -126,7 +125,6 @@ def test_installed_wheels_know_their_versions(environment: Path) -> None:
     assert {plugin["version"] for plugin in data["plugins"]} == {data["gdsfw"]}
 
 
-@pytest.mark.skipif(find_spec("gdsfw.cli.run") is None, reason="gdsfw run is not there yet")
 def test_installed_wheels_run_the_quickstart(environment: Path, tmp_path: Path) -> None:
     out = tmp_path / "result.json"
     quickstart = ROOT / "examples" / "quickstart.yaml"

@@ -8,11 +8,13 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+import yaml
 from gdsfw.backend import FileHandle, Request, Target
+from gdsfw.errors import ExitCode
 from gdsfw.plugins import PluginManager
-from gdsfw.workload.loader import load
 
-README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def block(language: str) -> str:
@@ -21,10 +23,14 @@ def block(language: str) -> str:
     return found[1]
 
 
-def test_its_workload_is_valid(tmp_path: Path) -> None:
-    path = tmp_path / "workload.yaml"
-    path.write_text(block("yaml"))
-    assert [job.name for job in load(path).jobs] == ["ingest", "lookup"]
+def test_its_workload_is_the_quickstart() -> None:
+    quickstart = (ROOT / "examples" / "quickstart.yaml").read_text(encoding="utf-8")
+    assert yaml.safe_load(block("yaml")) == yaml.safe_load(quickstart)
+
+
+def test_its_table_of_exit_codes_is_complete() -> None:
+    codes = {int(code) for code in re.findall(r"^\| (\d+) \|", README, re.MULTILINE)}
+    assert codes == set(ExitCode)
 
 
 def test_its_backend_reads_and_writes_real_files(tmp_path: Path) -> None:
@@ -51,4 +57,4 @@ def test_its_backend_reads_and_writes_real_files(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("link", re.findall(r"\]\((?!https?:)([^)#]+)\)", README))
 def test_its_links_lead_somewhere(link: str) -> None:
-    assert (Path(__file__).parents[2] / link).exists()
+    assert (ROOT / link).exists()
