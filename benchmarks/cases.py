@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from tools import Bench
+if TYPE_CHECKING:
+    from tools import Bench
 
 
 @dataclass(frozen=True)
@@ -31,29 +34,41 @@ def _fill(path: Path, nbytes: int) -> Path:
 
 def noop(bench: Bench) -> Iterator[Case]:
     """The engine's own cost: nothing is moved."""
-    job = {"backend": "noop", "rw": "randread", "block_size": "4KiB", "size": "1GiB", "runtime": f"{bench.seconds}s"}
+    job: Mapping[str, Any] = {
+        "backend": "noop",
+        "rw": "randread",
+        "block_size": "4KiB",
+        "size": "1GiB",
+        "runtime": f"{bench.seconds}s",
+    }
     fio = (
         "--ioengine=null", "--rw=randread", "--bs=4k", "--size=1g", "--time_based", f"--runtime={bench.seconds}",
         "--thread", "--norandommap",
     )  # fmt: skip
     loose = {**job, "random": {"once_per_block": False}}
-    yield Case("noop 4 KiB randread, latencies on / fio null", 3.0, "IOPS", lambda: bench.gdsfw(job), lambda: bench.fio(*fio))
+    yield Case(
+        "noop 4 KiB randread, latencies on / fio null", 3.0, "IOPS", partial(bench.gdsfw, job), partial(bench.fio, *fio)
+    )
     yield Case(
         "noop 4 KiB randread, once_per_block off / fio null",
         3.5,
         "IOPS",
-        lambda: bench.gdsfw(loose),
-        lambda: bench.fio(*fio),
+        partial(bench.gdsfw, loose),
+        partial(bench.fio, *fio),
     )
     yield Case(
         "noop 4 KiB randread, percentiles none / fio null gtod_reduce",
         2.0,
         "IOPS",
-        lambda: bench.gdsfw({**loose, "percentiles": "none"}),
-        lambda: bench.fio(*fio, "--gtod_reduce=1"),
+        partial(bench.gdsfw, {**loose, "percentiles": "none"}),
+        partial(bench.fio, *fio, "--gtod_reduce=1"),
     )
     yield Case(
-        "noop 4 KiB randread / bare C loop", 0.5, "IOPS", lambda: bench.gdsfw(loose), lambda: bench.cloop("noop", 4096, 1)
+        "noop 4 KiB randread / bare C loop",
+        0.5,
+        "IOPS",
+        partial(bench.gdsfw, loose),
+        partial(bench.cloop, "noop", 4096, 1),
     )
 
 
@@ -61,23 +76,24 @@ def tmpfs(bench: Bench) -> Iterator[Case]:
     """System call cost: 4 KiB from memory."""
     files = [_fill(bench.memory / f"tmpfs.{index}", 1 << 28) for index in range(2)]
     for workers in (1, 2):
-        job = {
+        job: Mapping[str, Any] = {
             "backend": "posix", "io_path": "psync", "rw": "randread", "block_size": "4KiB", "filename": str(files[0]),
             "numjobs": workers, "runtime": f"{bench.seconds}s", "direct": False, "invalidate": False,
             "random": {"once_per_block": False},
         }  # fmt: skip
         fio = (
             "--ioengine=psync", "--rw=randread", "--bs=4k", f"--filename={files[0]}", "--time_based", "--thread",
-            f"--runtime={bench.seconds}", f"--numjobs={workers}", "--norandommap", "--invalidate=0", "--group_reporting",
+            f"--runtime={bench.seconds}", f"--numjobs={workers}", "--norandommap", "--invalidate=0",
+            "--group_reporting",
         )  # fmt: skip
         name = f"tmpfs 4 KiB randread psync, {workers} worker{'s'[: workers > 1]}"
-        yield Case(f"{name} / fio psync", 1.0, "IOPS", lambda j=job: bench.gdsfw(j), lambda f=fio: bench.fio(*f))
+        yield Case(f"{name} / fio psync", 1.0, "IOPS", partial(bench.gdsfw, job), partial(bench.fio, *fio))
         yield Case(
             f"{name} / bare C loop",
             0.97,
             "IOPS",
-            lambda j=job: bench.gdsfw(j),
-            lambda w=workers: bench.cloop("pread", 4096, w, files[:1]),
+            partial(bench.gdsfw, job),
+            partial(bench.cloop, "pread", 4096, workers, files[:1]),
         )
 
 
@@ -85,7 +101,7 @@ def sequential(bench: Bench) -> Iterator[Case]:
     """1 MiB sequential on the disk file system, through the page cache and around it."""
     for direct in (False, True):
         for rw in ("read", "write"):
-            job = {
+            job: Mapping[str, Any] = {
                 "backend": "posix", "io_path": "psync", "rw": rw, "block_size": "1MiB", "size": "512MiB",
                 "directory": str(bench.disk), "direct": direct, "allow_overwrite": True, "end_fsync": rw == "write",
             }  # fmt: skip
@@ -97,8 +113,8 @@ def sequential(bench: Bench) -> Iterator[Case]:
                 f"{'direct' if direct else 'buffered'} 1 MiB sequential {rw}, psync / fio psync",
                 1.0,
                 "bytes/s",
-                lambda j=job: bench.gdsfw(j, "bw_bytes"),
-                lambda f=fio: bench.fio(*f, figure="bw_bytes"),
+                partial(bench.gdsfw, job, "bw_bytes"),
+                partial(bench.fio, *fio, figure="bw_bytes"),
             )
 
 

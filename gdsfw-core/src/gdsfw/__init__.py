@@ -7,14 +7,21 @@ from typing import TYPE_CHECKING, Any
 from gdsfw.hookspecs import hookimpl
 
 if TYPE_CHECKING:
+    from gdsfw.engine.runner import run
+    from gdsfw.results.load import Results
     from gdsfw.workload.loader import load
     from gdsfw.workload.model import Workload
 
 __version__ = "0.1.0"
-__all__ = ["Workload", "__version__", "get_include", "hookimpl", "load"]
+__all__ = ["Results", "Workload", "__version__", "get_include", "hookimpl", "load", "run"]
 
 #: Public names by the module that holds them, imported when first used: `import gdsfw` alone stays fast.
-_LAZY = {"load": "gdsfw.workload.loader", "Workload": "gdsfw.workload.model"}
+_LAZY = {
+    "load": "gdsfw.workload.loader",
+    "Workload": "gdsfw.workload.model",
+    "run": "gdsfw.engine.runner",
+    "Results": "gdsfw.results.load",
+}
 
 
 def __getattr__(name: str) -> Any:

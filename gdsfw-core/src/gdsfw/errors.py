@@ -117,6 +117,10 @@ class IOFailedError(GdsfwError):
     exit_code = ExitCode.FAILED
 
 
+class StoppedError(Exception):
+    """The user stopped what was going on; it has cleaned up behind itself. Never shown."""
+
+
 class InternalError(GdsfwError):
     """A defect of gdsfw itself (exit 70)."""
 

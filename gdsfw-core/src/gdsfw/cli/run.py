@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from gdsfw.results.model import RunResult
+    from gdsfw.workload.plan_model import Plan
 
 
 def command(
@@ -36,6 +42,7 @@ def command(
     import sys
     from pathlib import Path
 
+    from gdsfw.inventory import devices
     from gdsfw.plugins import PluginManager
     from gdsfw.results.save import check_output
     from gdsfw.workload.loader import load
@@ -46,7 +53,12 @@ def command(
         check_output(destination, force)
     workload = load(file, sets or ())
     plugins = PluginManager.installed(os.environ)
-    plan = make_plan(workload, plugins=plugins, backends_override=backends or ())
+    plan = make_plan(
+        workload,
+        plugins=plugins,
+        backends_override=backends or (),
+        devices=lambda name: devices(plugins, name),
+    )
     if plan_only:
         _show_plan(plan, as_json)
         return
@@ -65,29 +77,24 @@ def command(
     raise typer.Exit(result.exit_code)
 
 
-def _show_plan(plan: object, as_json: bool) -> None:
+def _show_plan(plan: Plan, as_json: bool) -> None:
     import json
 
-    from gdsfw.workload.plan_model import Plan
     from gdsfw.workload.render import plan_to_json, render_plan
 
-    assert isinstance(plan, Plan)
     typer.echo(json.dumps(plan_to_json(plan), indent=1) if as_json else render_plan(plan), nl=as_json)
 
 
-def _deliver(result: object, source: str, destination: object, *, to_stdout: bool, quiet: bool) -> None:
+def _deliver(result: RunResult, source: str, destination: Path | None, *, to_stdout: bool, quiet: bool) -> None:
     """The document to its file or to stdout, the table to stdout unless the document is there."""
     import json
     import sys
-    from pathlib import Path
 
-    from gdsfw.results.model import RunResult
     from gdsfw.results.save import default_path, save
 
-    assert isinstance(result, RunResult)
     document = result.to_json()
     place = None
-    if isinstance(destination, Path):
+    if destination is not None:
         place = save(document, destination)
     elif not to_stdout:
         path = default_path(source)

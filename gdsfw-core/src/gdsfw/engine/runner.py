@@ -20,6 +20,7 @@ from gdsfw.results.timeline import timeline
 if TYPE_CHECKING:
     from gdsfw.plugins import PluginManager
     from gdsfw.results.progress import Progress
+    from gdsfw.workload.model import Workload
     from gdsfw.workload.plan_model import Plan, StagePlan
 
 
@@ -134,7 +135,7 @@ class Runner:
         return [f"{left} of {len(self._plan.jobs)} jobs were not run"] if left else []
 
 
-def run(workload: Any, *, plugins: PluginManager | None = None, quiet: bool = True) -> RunResult:
+def run(workload: Workload, *, plugins: PluginManager | None = None, quiet: bool = True) -> RunResult:
     """Run a loaded workload and return its result.
 
     Args:
@@ -148,13 +149,14 @@ def run(workload: Any, *, plugins: PluginManager | None = None, quiet: bool = Tr
     """
     import os
 
+    from gdsfw.inventory import devices
     from gdsfw.plugins import PluginManager as Manager
     from gdsfw.results.progress import Progress
     from gdsfw.workload.dump import dump
     from gdsfw.workload.plan import make_plan
 
     manager = plugins or Manager.installed(os.environ)
-    plan = make_plan(workload, plugins=manager)
+    plan = make_plan(workload, plugins=manager, devices=lambda name: devices(manager, name))
     return Runner(plan, manager, Progress(sys.stderr, quiet)).run(dump(workload))
 
 

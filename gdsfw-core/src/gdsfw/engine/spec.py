@@ -6,11 +6,10 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TYPE_CHECKING, Literal
 
-from gdsfw.errors import Domain
-
 if TYPE_CHECKING:
     from gdsfw.backend import Buffer, IOPath
     from gdsfw.engine.histogram import Histogram
+    from gdsfw.errors import Domain
 
 
 class EndedBy(IntEnum):
@@ -208,6 +207,11 @@ class LoopResult:
     copy_ns: int = 0
     cpu_ns: int = 0
     written: tuple[tuple[int, int, int], ...] | None = None
+
+    @property
+    def stopped_by_error(self) -> bool:
+        """Whether an error ended the loop (and not only counted)."""
+        return self.ended_by is EndedBy.ERROR
 
 
 class Loop:

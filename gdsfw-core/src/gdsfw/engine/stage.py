@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from gdsfw.engine.job import JobFailure, JobRun, LayoutProgress
 from gdsfw.engine.worker import Gate
-from gdsfw.errors import IOFailedError
+from gdsfw.errors import IOFailedError, StoppedError
 
 if TYPE_CHECKING:
     from gdsfw.engine.spec import InFlight
@@ -103,6 +103,8 @@ class StageRun:
             try:
                 job.open(layout)
                 job.make_workers(gate, self._changed.set)
+            except StoppedError:
+                return False
             except Exception as error:
                 job.failure = JobFailure(error, measuring=False)
                 return False

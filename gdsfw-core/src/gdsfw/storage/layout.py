@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from gdsfw.backend import Pattern, Target
 from gdsfw.engine import pattern as pattern_data
-from gdsfw.errors import RefusedError, UnavailableError
+from gdsfw.errors import RefusedError, StoppedError, UnavailableError
 from gdsfw.storage.manifest import Entry, Manifest
 from gdsfw.storage.safe_open import close_file, open_target
 
@@ -33,10 +33,6 @@ class LaidOut:
     created: bool
     seconds: float
     pattern_seed: int
-
-
-class LayoutStoppedError(Exception):
-    """The user stopped layout; the partial file is gone."""
 
 
 def ensure_file(
@@ -59,7 +55,7 @@ def ensure_file(
     Raises:
         RefusedError: a file of that name is not gdsfw's own.
         UnavailableError: no space, no permission.
-        LayoutStoppedError: `stop` said so.
+        StoppedError: `stop` said so.
     """
     began = time.monotonic()
     entry = _reusable(target, need_pattern)
@@ -71,7 +67,7 @@ def ensure_file(
         manifest.update(target.path.name, size=target.nbytes, complete=False, written=(), unknown=())
         _fill(handle.fd, target, Pattern(pattern_seed, target.file_id), progress, stop)
         os.fsync(handle.fd)
-    except LayoutStoppedError:
+    except StoppedError:
         target.path.unlink(missing_ok=True)
         manifest.forget(target.path.name)
         raise
@@ -129,7 +125,7 @@ def _fill(
             for offset in range(first * CHUNK, nbytes, THREADS * CHUNK):
                 if failed.is_set() or (stop is not None and stop()):
                     failed.set()
-                    raise LayoutStoppedError
+                    raise StoppedError
                 length = min(CHUNK, nbytes - offset)
                 with view[:length] as piece:
                     pattern_data.fill(piece, offset, pattern)
@@ -143,7 +139,7 @@ def _fill(
         lanes = [pool.submit(lane, index) for index in range(THREADS)]
     errors = [error for error in (lane.exception() for lane in lanes) if error is not None]
     for error in errors:
-        if not isinstance(error, LayoutStoppedError):
+        if not isinstance(error, StoppedError):
             raise error
     if errors:
         raise errors[0]
