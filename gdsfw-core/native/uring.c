@@ -1,7 +1,9 @@
 /* uring.c - io_uring as a queue.
  *
- * submit fills in ring entries; reap enters the kernel once to submit them and to wait. A request stays in a table
- * until its completion is handed out, so that one which the kernel sends back (EAGAIN, EINTR) is issued again.
+ * submit hands its requests to the kernel at once, so that the device is never left waiting for the rest of a refill;
+ * those that fill the queue wait for reap, which must come next and does both in one call (at depth 1: one call for
+ * each I/O). A request stays in a table until its completion is handed out, so that one which the kernel sends back
+ * (EAGAIN, EINTR) is issued again.
  */
 #define _GNU_SOURCE
 #include "decode.h"
@@ -198,6 +200,12 @@ static void move_directly(struct uring_queue *q, const struct gdsfw_request *r) 
   };
 }
 
+static void wake_kernel_thread(struct uring_ring *ring) {
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+  if (__atomic_load_n(ring->sq_flags, __ATOMIC_RELAXED) & IORING_SQ_NEED_WAKEUP)
+    uring_ring_enter(ring, 0, 0, 0);
+}
+
 static int64_t uring_submit(void *queue, const struct gdsfw_request *requests, uint32_t n) {
   struct uring_queue *q = queue;
   uint32_t done = 0;
@@ -213,11 +221,10 @@ static int64_t uring_submit(void *queue, const struct gdsfw_request *requests, u
     q->free_count--;
   }
   uring_ring_publish(&q->ring);
-  if (q->ring.setup_flags & IORING_SETUP_SQPOLL) {
-    __atomic_thread_fence(__ATOMIC_SEQ_CST);
-    if (__atomic_load_n(q->ring.sq_flags, __ATOMIC_RELAXED) & IORING_SQ_NEED_WAKEUP)
-      uring_ring_enter(&q->ring, 0, 0, 0);
-  }
+  if (q->ring.setup_flags & IORING_SETUP_SQPOLL)
+    wake_kernel_thread(&q->ring);
+  else if (q->free_count)
+    uring_ring_submit(&q->ring);
   return done;
 }
 

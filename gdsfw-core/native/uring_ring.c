@@ -150,6 +150,13 @@ static void wait_by_poll(const struct uring_ring *ring, int64_t timeout_ns) {
   poll(&one, 1, (int)((timeout_ns + 999999) / 1000000));
 }
 
+void uring_ring_submit(struct uring_ring *ring) {
+  uint32_t count = ring->tail - ring->submitted;
+  int r = (int)syscall(SYS_io_uring_enter, ring->enter_fd, count, 0, ring->enter_flags, NULL, 0);
+  if (r > 0)
+    ring->submitted += (uint32_t)r;
+}
+
 int uring_ring_enter(struct uring_ring *ring, uint32_t to_submit, uint32_t at_least, int64_t timeout_ns) {
   uint32_t flags = ring->enter_flags | IORING_ENTER_GETEVENTS;
   if (ring->setup_flags & IORING_SETUP_SQPOLL) {

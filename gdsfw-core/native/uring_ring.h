@@ -29,6 +29,9 @@ void uring_ring_close(struct uring_ring *ring);
 /* io_uring_register; 0 or an errno. */
 int uring_ring_register(struct uring_ring *ring, uint32_t what, const void *argument, uint32_t count);
 
+/* io_uring_enter, only to submit; what is not taken stays for the next time. */
+void uring_ring_submit(struct uring_ring *ring);
+
 /* io_uring_enter: submit what was filled in and wait for at_least completions, at most timeout_ns.
  * Returns what the kernel returned, with errno. */
 int uring_ring_enter(struct uring_ring *ring, uint32_t to_submit, uint32_t at_least, int64_t timeout_ns);

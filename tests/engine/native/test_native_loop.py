@@ -556,3 +556,14 @@ def test_spec_without_a_byte_to_move_is_refused(run: Make, noop_path: Make) -> N
     )
     with pytest.raises(InternalError, match="refused its configuration"):
         run(spec, noop_path())
+
+
+def test_log_that_cannot_be_written_is_reported_and_does_not_end_the_job(
+    run: Make, make_spec: Make, noop_path: Make
+) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("this system has no /dev/full")
+    result = run(make_spec(io_log_path="/dev/full"), noop_path())
+    assert result.log_errno == errno.ENOSPC
+    assert result.read.ios == 64
+    assert result.errors == ()

@@ -283,4 +283,5 @@ def _result(result: abi.Result, spec: LoopSpec, ranges: Any) -> LoopResult:
         copy_ns=result.copy_ns,
         cpu_ns=result.cpu_ns,
         written=_written(result, ranges),
+        log_errno=result.log_errno,
     )

@@ -220,7 +220,14 @@ class LoopState:
             copy_ns=self.copy_ns,
             cpu_ns=cpu_ns,
             written=self._written(),
+            log_errno=self._log_errno(),
         )
+
+    def _log_errno(self) -> int:
+        if self._log is None:
+            return 0
+        self._log.flush()
+        return self._log.error
 
     def close(self) -> None:
         """Close the I/O log."""

@@ -187,6 +187,7 @@ class LoopResult:
     started_ns, ended_ns: CLOCK_MONOTONIC around the measured part (after the ramp).
     issued_bytes: bytes asked for in all, ramp included, so that totals can be checked against the kernel's.
     depth_histogram: completions seen with 1, 2, 4, 8 ... requests in flight.
+    log_errno: why the I/O log is incomplete; 0 when it is not.
     written: (file_index, start, length) acknowledged as written, in order and merged; None when not tracked.
     """
 
@@ -207,6 +208,7 @@ class LoopResult:
     copy_ns: int = 0
     cpu_ns: int = 0
     written: tuple[tuple[int, int, int], ...] | None = None
+    log_errno: int = 0
 
     @property
     def stopped_by_error(self) -> bool:

@@ -171,6 +171,9 @@ class WorkerThread:
         self._wait(self._gate.ready)
         self.outcome.result = loop.run()
         self._returned.set()
+        if self.outcome.result.log_errno:
+            why = os.strerror(self.outcome.result.log_errno)
+            self.outcome.notes.append(f"worker {self.worker.index}: the io_log is incomplete: {why}")
         with suppress(threading.BrokenBarrierError):
             self._gate.measured.wait()
         self.outcome.transport = self._hooks.gdsfw_transport(worker=self.worker, path=path, before=before)
