@@ -419,7 +419,7 @@ static bool open_queue(struct queue_loop *q) {
       .iodepth_batch = c->batch_submit,
       .buffer_base = (void *)(uintptr_t)c->buffer,
       .buffer_size = c->buffer_size,
-      .max_block = q->w->offsets.cell,
+      .max_block = q->w->offsets.largest,
       .files = q->files,
       .nfiles = c->shape.file_count,
   };

@@ -180,7 +180,7 @@ static bool is_plain(const struct worker *w) {
   bool prepares = c->shape.writes && (c->write_fill == FILL_PATTERN || (host && (w->stamps || c->shape.reads)));
   bool flushes = c->shape.writes && (c->fsync_every || c->fdatasync_every);
   bool watches = c->check || w->track.files || w->log.fd >= 0 || c->register_per_io;
-  bool splits = w->io.max_transfer && w->offsets.cell > w->io.max_transfer;
+  bool splits = w->io.max_transfer && w->offsets.largest > w->io.max_transfer;
   return !prepares && !flushes && !watches && !w->paced && !c->think_time_ns && !splits;
 }
 

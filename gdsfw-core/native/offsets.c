@@ -115,6 +115,7 @@ int offsets_init(struct offsets *o, const struct gdsfw_shape *shape, struct offs
       .read_percent = s.read_percent,
       .distribution = s.distribution,
       .theta = s.theta,
+      .largest = largest_block(&s),
       .cell = round_up(largest_block(&s), s.block_align),
       .seed = s.seed,
   };

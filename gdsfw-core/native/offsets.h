@@ -45,6 +45,7 @@ struct offsets {
   uint32_t read_percent;
   uint32_t distribution;
   double theta;
+  uint64_t largest; /* block */
   uint64_t cell;
   uint64_t seed, pass;
   uint64_t issued, limit; /* bytes */

@@ -43,6 +43,20 @@ static bool table_has_what_it_takes(const struct worker *w) {
   return !c->register_per_io || (w->io.register_buffer && w->io.deregister_buffer);
 }
 
+/* Does every slot lie inside the buffer? A table that moves nothing may have none. */
+static bool slots_fit(const struct worker *w) {
+  const struct gdsfw_config *c = w->config;
+  uint64_t span, end;
+  if (c->buffer_size == 0 && !(w->io.flags & GDSFW_HOST_VISIBLE))
+    return true;
+  if (c->iodepth > 1 && c->slot_stride < w->offsets.largest)
+    return false;
+  if (__builtin_mul_overflow(c->slot_stride, (uint64_t)c->iodepth - 1, &span) ||
+      __builtin_add_overflow(span, c->buffer_offset, &end) || __builtin_add_overflow(end, w->offsets.largest, &end))
+    return false;
+  return end <= c->buffer_size;
+}
+
 static void pace_init(struct worker *w) {
   const struct gdsfw_config *c = w->config;
   for (int d = 0; d < 2; d++) {
@@ -96,6 +110,8 @@ int worker_init(struct worker *w, const struct gdsfw_config *config, struct gdsf
   int error = allocate(w);
   if (!error)
     error = offsets_init(&w->offsets, &config->shape, w->offset_files);
+  if (!error && !slots_fit(w))
+    error = EINVAL;
   if (!error && (config->written || config->generations))
     error = track_init(&w->track, config, w->offsets.once ? w->offsets.cell : 0);
   /* Without the record of what was written the job still runs; without generations it could not verify. */

@@ -73,8 +73,8 @@ void worker_begin(struct worker *w) {
 
 void worker_finish(struct worker *w) {
   struct gdsfw_result *r = w->result;
-  if (w->config->end_fsync && r->ended_by != ENDED_ERROR)
-    worker_flush(w, false);
+  if (w->config->end_fsync && r->ended_by != ENDED_ERROR && !worker_flush(w, false))
+    r->ended_by = ENDED_ERROR;
   worker_publish_none(w);
   uint64_t now = clock_now(&w->clock);
   if (!w->live->measuring)

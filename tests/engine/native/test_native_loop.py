@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 from gdsfw.backend import Buffer, IOPath
+from gdsfw.engine import native_table as abi
 from gdsfw.engine.native import NativeLoop, psync_table
 from gdsfw.engine.spec import BlockSizes, EndedBy, LoopFile, LoopSpec, Verify
-from gdsfw.errors import Domain, UsageError
+from gdsfw.errors import Domain, InternalError, UsageError
 
 Make = Callable[..., Any]
 MIB = 1 << 20
@@ -396,8 +397,6 @@ def test_verify_without_a_way_to_do_it_is_refused(run: Make, make_spec: Make, no
 def test_registering_each_io_hands_over_the_registered_address(
     make_spec: Make, buffer: Buffer, run: Make, scripted: Make
 ) -> None:
-    from gdsfw.engine import native_table as abi
-
     seen: list[tuple[str, int, int]] = []
 
     def note(kind: str, base: int, value: int) -> int:
@@ -542,8 +541,6 @@ def test_files_of_a_job_share_the_loop(run: Make, make_spec: Make, open_path: Ma
 
 
 def test_spec_without_a_byte_to_move_is_refused(run: Make, noop_path: Make) -> None:
-    from gdsfw.errors import InternalError
-
     sizes = BlockSizes(((4096, 1),))
     spec = LoopSpec(
         rw="read",
@@ -567,3 +564,52 @@ def test_log_that_cannot_be_written_is_reported_and_does_not_end_the_job(
     assert result.log_errno == errno.ENOSPC
     assert result.read.ios == 64
     assert result.errors == ()
+
+
+def test_failed_flush_at_the_end_ends_the_loop_with_an_error(run: Make, make_spec: Make, scripted: Make) -> None:
+    def refuse(data_only: bool) -> int:
+        raise OSError(errno.EIO, "")
+
+    table = scripted(lambda direction, size, offset: size, on_flush=refuse)
+    result = run(make_spec(rw="write", end_fsync=True), table.path())
+    assert result.ended_by is EndedBy.ERROR
+    assert result.write.ios == 64
+
+
+@pytest.mark.parametrize("change", [{"block": 2 * MIB}, {"buffer_offset": MIB}, {"buffer_offset": 2**64 - 4096}])
+def test_slot_outside_the_buffer_is_refused(run: Make, make_spec: Make, scripted: Make, change: dict[str, int]) -> None:
+    table = scripted(lambda direction, size, offset: size)
+    with pytest.raises(InternalError, match="refused its configuration"):
+        run(make_spec(length=8 * MIB, **change), table.path())
+    assert table.calls == []
+
+
+def test_memory_out_of_the_hosts_reach_is_filled_through_copy(
+    make_spec: Make, scripted: Make, run: Make, buffer: Buffer
+) -> None:
+    memory = bytearray(MIB)
+
+    def copy(ctx: int, base: int, at: int, host: int, size: int, direction: int) -> int:
+        assert direction == 1
+        memory[at : at + size] = c.string_at(host, size)
+        return size
+
+    table = scripted(lambda direction, size, offset: size).table()
+    table.copy = abi.COPY_FN(copy)
+    path = IOPath("scripted", scripted(lambda *a: 0).path().files, native=table, file_values=[1])
+    run(make_spec(rw="write", block=300_000, length=MIB, buffer_offset=4096), path)
+    assert memory[:4096] == bytes(4096)
+    assert memory[4096 : 4096 + 300_000].count(0) < 300_000 / 100
+    assert memory[4096 + 300_000 :] == bytes(MIB - 4096 - 300_000)
+
+
+def test_memory_that_cannot_be_filled_ends_the_loop_before_the_first_write(
+    make_spec: Make, scripted: Make, run: Make
+) -> None:
+    scripted_table = scripted(lambda direction, size, offset: size)
+    table = scripted_table.table()
+    table.copy = abi.COPY_FN(lambda ctx, base, at, host, size, direction: -700)
+    path = IOPath("scripted", scripted(lambda *a: 0).path().files, native=table, file_values=[1])
+    result = run(make_spec(rw="write"), path)
+    assert (result.errors[0].operation, result.errors[0].domain, result.errors[0].code) == ("copy", Domain.GPU, 700)
+    assert scripted_table.calls == []
