@@ -328,6 +328,7 @@ class IOPath:
         python: an object as PythonIO describes.
         native: table of C functions (gdsfw_backend.h) and one opaque 64-bit value for each file.
         iodepth: depth it will really keep.
+        iodepth_batch: how many I/Os to submit and collect at once; 0: as the job says.
         notes: lines for the result, for instance why it is not the path that was asked for.
         keep: objects that must live as long as the path.
     """
@@ -341,6 +342,7 @@ class IOPath:
         native: NativeTable | None = None,
         file_values: Sequence[int] = (),
         iodepth: int = 1,
+        iodepth_batch: int = 0,
         notes: Sequence[str] = (),
         keep: Sequence[Any] = (),
     ) -> None:
@@ -354,6 +356,7 @@ class IOPath:
         self.native = native
         self.file_values = tuple(file_values)
         self.iodepth = iodepth
+        self.iodepth_batch = iodepth_batch
         self.notes = tuple(notes)
         self.keep = tuple(keep)
         self.instrumented: tuple[str, ...] = ()

@@ -1,90 +1,157 @@
-"""gdsfw backend for NVIDIA GPUs over cuFile (GPUDirect Storage).
+"""gdsfw backend for NVIDIA GPUs: cuFile (GPUDirect Storage), and staging that needs the CUDA driver only.
 
-This version describes itself and says what a machine lacks; its I/O paths are not written yet. It imports no vendor
-library.
+The logic is gdsfw.gpu's; here are CUDA and cuFile. No vendor library is imported before a job needs it.
 """
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from gdsfw import hookimpl
-from gdsfw.backend import BackendInfo, Buffer, Check, IOPath, IOPathInfo
-from gdsfw.errors import UnavailableError
-from gdsfw.gpu.presence import Piece, check, missing
-from gdsfw.host import Host
+from gdsfw.backend import BackendInfo, Buffer, Check, Device, ErrorInfo, FileHandle, IOPath, Request, Worker
+from gdsfw.gpu.presence import check
+
+if TYPE_CHECKING:
+    from gdsfw.errors import Domain
+    from gdsfw.gpu.family import Family
+    from gdsfw.host import Host
 
 __version__ = "0.1.0"
 
-_NO_IO = f"gdsfw-cufile {__version__} has no I/O paths yet"
+_family_once: list[Family] = []
 
-_LIBRARY_FOLDERS = ("/usr/local/cuda/lib64", "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64")
 
-#: What cuFile needs, in the order in which one would install it.
-PIECES = (
-    Piece(
-        "driver",
-        "install NVIDIA's driver (on Debian and Ubuntu: apt install nvidia-driver)",
-        files=("/proc/driver/nvidia/version",),
-    ),
-    Piece("device", "no GPU is visible: look at `nvidia-smi`", files=("/proc/driver/nvidia/gpus/*",)),
-    Piece(
-        "libcufile",
-        "pip install 'gdsfw-cufile[cuda13]', or apt install libcufile-13-0 from NVIDIA's repository",
-        files=tuple(f"{folder}/libcufile.so.0" for folder in _LIBRARY_FOLDERS),
-        distributions=("nvidia-cufile", "nvidia-cufile-cu12"),
-    ),
-    Piece("cuda-python", "pip install 'gdsfw-cufile[cuda13]'", distributions=("cuda-bindings",)),
-)
+def _family() -> Family:
+    """The hooks' implementation, made when first needed."""
+    if not _family_once:
+        from gdsfw.gpu.family import Family
+        from gdsfw.gpu.vendor import Vendor
+
+        from gdsfw_cufile.errors import explain
+        from gdsfw_cufile.library import CuFileLibrary
+        from gdsfw_cufile.runtime import CudaRuntime
+
+        _family_once.append(Family(Vendor("cufile", CudaRuntime, CuFileLibrary, explain)))
+    return _family_once[0]
 
 
 @hookimpl
 def gdsfw_backend() -> BackendInfo:
-    """What the backend will be; opens nothing."""
+    """Describe the backend."""
+    from gdsfw.gpu.family import IO_PATHS
+
+    from gdsfw_cufile.options import CuFileOptions
+
     return BackendInfo(
         name="cufile",
-        title="NVIDIA GPU memory through cuFile",
+        title="NVIDIA GPU memory through cuFile or staging",
         version=__version__,
-        io_paths=(IOPathInfo("sync", native=True, summary="not in this version"),),
-        memory=("device",),
+        io_paths=IO_PATHS,
+        memory=("device", "pinned"),
+        options=CuFileOptions,
+        capabilities=frozenset({"data", "direct", "flush", "shared_files", "devices"}),
     )
 
 
 @hookimpl
 def gdsfw_probe(host: Host) -> list[Check]:
-    """Say which pieces are there, and that I/O is not."""
-    no_io = Check("io", "fail", _NO_IO, meaning="jobs on this backend end with exit code 3")
-    return [no_io, *(check(piece, host) for piece in PIECES)]
+    """Say which pieces are there."""
+    from gdsfw_cufile.pieces import PIECES
+
+    return [check(piece, host) for piece in PIECES]
 
 
 @hookimpl
-def gdsfw_open() -> Any:
-    """Refuse."""
-    _refuse(Host())
+def gdsfw_devices() -> list[Device]:
+    """The GPUs."""
+    return _family().devices()
 
 
 @hookimpl
-def gdsfw_alloc() -> Buffer:
-    """Refuse."""
-    _refuse(Host())
+def gdsfw_open(options: Any) -> Any:
+    """Open the CUDA driver."""
+    return _family().open(options)
 
 
 @hookimpl
-def gdsfw_free() -> None:
-    """Nothing is ever allocated."""
+def gdsfw_close(session: Any) -> None:
+    """Close cuFile."""
+    _family().close(session)
 
 
 @hookimpl
-def gdsfw_io() -> IOPath:
-    """Refuse."""
-    _refuse(Host())
+def gdsfw_worker_start(session: Any, worker: Worker) -> Any:
+    """Context and stream."""
+    return _family().worker_start(session, worker)
 
 
-def _refuse(host: Host) -> NoReturn:
-    lacking = missing(PIECES, host)
-    names = ", ".join(found.name for found in lacking)
-    also = f"; this machine also lacks: {names}" if lacking else ""
-    raise UnavailableError(f"backend cufile: {_NO_IO}{also}", hint="; ".join(found.fix for found in lacking) or None)
+@hookimpl
+def gdsfw_worker_stop(worker: Worker) -> None:
+    """Give them back."""
+    _family().worker_stop(worker)
 
 
-__all__ = ["PIECES", "__version__"]
+@hookimpl
+def gdsfw_alloc(worker: Worker, nbytes: int, memory: str, alignment: int) -> Buffer:
+    """Device or pinned memory."""
+    return _family().alloc(worker, nbytes, memory, alignment)
+
+
+@hookimpl
+def gdsfw_free(worker: Worker, buffer: Buffer) -> None:
+    """Give it back."""
+    _family().free(worker, buffer)
+
+
+@hookimpl
+def gdsfw_register_buffer(worker: Worker, buffer: Buffer) -> None:
+    """cuFileBufRegister."""
+    _family().register_buffer(worker, buffer)
+
+
+@hookimpl
+def gdsfw_deregister_buffer(worker: Worker, buffer: Buffer) -> None:
+    """cuFileBufDeregister."""
+    _family().deregister_buffer(worker, buffer)
+
+
+@hookimpl
+def gdsfw_register_file(worker: Worker, file: FileHandle) -> None:
+    """cuFileHandleRegister."""
+    _family().register_file(worker, file)
+
+
+@hookimpl
+def gdsfw_deregister_file(worker: Worker, file: FileHandle) -> None:
+    """cuFileHandleDeregister."""
+    _family().deregister_file(worker, file)
+
+
+@hookimpl
+def gdsfw_io(worker: Worker, files: Sequence[FileHandle], buffer: Buffer, request: Request) -> IOPath:
+    """The data plane."""
+    return _family().io(worker, files, buffer, request)
+
+
+@hookimpl
+def gdsfw_copy(worker: Worker, buffer: Buffer, offset: int, host_view: memoryview, direction: str) -> None:
+    """Copy outside the loop."""
+    _family().copy(worker, buffer, offset, host_view, direction)
+
+
+@hookimpl
+def gdsfw_transport(worker: Worker, path: IOPath, before: Any) -> Any:
+    """The way the bytes took."""
+    return _family().transport(worker, path, before)
+
+
+@hookimpl
+def gdsfw_error(domain: Domain, code: int) -> ErrorInfo | None:
+    """Meaning of CUDA's and cuFile's codes."""
+    from gdsfw_cufile.errors import explain
+
+    return explain(domain, code)
+
+
+__all__ = ["__version__"]

@@ -58,6 +58,7 @@ def loop_spec(plan: JobPlan, worker: WorkerPlan, files: Sequence[OpenFile], path
     """The loop of one worker."""
     job = plan.job
     writes = "write" in job.directions
+    batch = min(path.iodepth_batch or job.iodepth_batch, plan.iodepth, path.iodepth)
     return LoopSpec(
         rw=directions(job),
         random=job.random_access,
@@ -76,8 +77,8 @@ def loop_spec(plan: JobPlan, worker: WorkerPlan, files: Sequence[OpenFile], path
         runtime_ns=job.runtime or 0,
         ramp_ns=job.ramp_time,
         iodepth=min(plan.iodepth, path.iodepth),
-        batch_submit=min(job.iodepth_batch, path.iodepth),
-        batch_complete=min(job.iodepth_batch, path.iodepth),
+        batch_submit=batch,
+        batch_complete=batch,
         buffer_offset=job.buffer_offset,
         slot_stride=worker.slot_stride,
         rate_bytes=job.rates("rate"),

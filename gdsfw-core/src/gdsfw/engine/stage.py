@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 TICK = 0.1
 #: Seconds a worker gets to come back after io_timeout before it is given up.
 GRACE = 2.0
+#: Seconds after which a worker that was asked to stop, and has not, is given up.
+STOP_LIMIT = 10.0
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,7 @@ class StageRun:
         self._interrupted = interrupted
         self._observe = observe
         self._changed = threading.Event()
+        self._stopped_ns = 0  # when the user asked to stop
         self._usage_before = resource.getrusage(resource.RUSAGE_SELF)
 
     def run(self, layout: LayoutProgress) -> None:
@@ -128,6 +131,7 @@ class StageRun:
 
     def _react(self, gate: Gate, workers: Sequence[WorkerThread]) -> None:
         if self._interrupted.is_set():
+            self._stopped_ns = self._stopped_ns or time.monotonic_ns()
             gate.abort_start()
             for worker in workers:
                 worker.stop()
@@ -152,20 +156,33 @@ class StageRun:
 
     def _judge_timeouts(self, job: JobRun, gate: Gate) -> None:
         """A stuck call cannot report itself: the main thread compares its start with the clock."""
-        limit = job.plan.job.io_timeout
         now = time.monotonic_ns()
         for worker in job.workers:
-            if worker.loop is None or worker.outcome.finished or worker.outcome.abandoned or not limit:
+            if worker.outcome.finished or worker.outcome.abandoned:
                 continue
-            stuck = worker.loop.live().in_flight
-            if stuck is None or now - stuck.since_ns < limit:
+            error = self._stuck(job, worker, now)
+            if error is None:
                 continue
             for other in job.workers:
                 other.stop()
             if not worker.returns_within(GRACE):
                 worker.abandon()
                 gate.abort()
-                job.failure = JobFailure(_timeout_error(job, worker, stuck, now), measuring=True)
+                job.failure = JobFailure(error, measuring=True)
+
+    def _stuck(self, job: JobRun, worker: WorkerThread, now: int) -> IOFailedError | None:
+        """Why a worker counts as stuck: an I/O in flight for too long, a queue that does not open, a stop unheeded."""
+        limit = job.plan.job.io_timeout
+        live = worker.loop.live() if worker.loop is not None else None
+        if live is not None and live.in_flight is not None and now - live.in_flight.since_ns >= limit:
+            return _timeout_error(job, worker, live.in_flight, now)
+        silent = live is not None and live.in_flight is None and not any(live.ios) and worker.outcome.result is None
+        if silent and job.started_ns and now - job.started_ns >= limit:
+            return _silent_error(job, "has issued no I/O", limit)
+        stopped = self._stopped_ns
+        if stopped and now - stopped >= STOP_LIMIT * 10**9 and worker.outcome.result is None:
+            return _silent_error(job, "does not stop", int(STOP_LIMIT * 10**9))
+        return None
 
     def _sample(self) -> None:
         now = time.monotonic_ns()
@@ -222,4 +239,11 @@ def _timeout_error(job: JobRun, worker: WorkerThread, stuck: InFlight, now: int)
         f"job {job.plan.job.name}: {stuck.operation} of {stuck.size} bytes at offset {stuck.file_offset} of {name} "
         f"has been in flight for {waited:.0f} s (io_timeout {job.plan.job.io_timeout / 1e9:.0f} s)",
         hint="the device or the library under it does not answer; the worker is left behind and the process ends",
+    )
+
+
+def _silent_error(job: JobRun, what: str, after_ns: int) -> IOFailedError:
+    return IOFailedError(
+        f"job {job.plan.job.name}: a worker {what} after {after_ns / 1e9:.0f} s",
+        hint="a call into the backend's library does not return; the worker is left behind and the process ends",
     )

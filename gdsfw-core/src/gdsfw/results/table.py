@@ -15,7 +15,7 @@ _COLUMNS = (
     "qd x jobs",
     "IOPS",
     "bandwidth",
-    "clat mean",
+    "lat mean",
     "p50",
     "p99",
     "p99.9",
@@ -59,7 +59,8 @@ def _rows(job: JobResult) -> list[Sequence[str]]:
 
 
 def _row(job: JobResult, name: str, side: DirectionResult, first: bool) -> Sequence[str]:
-    latency = side.clat_ns
+    # From the (scheduled) start to the end: with a queue, clat alone would leave out what submission took.
+    latency = side.lat_ns or side.clat_ns
     known = latency.percentiles if latency else {}
     return (
         job.label if first else "",

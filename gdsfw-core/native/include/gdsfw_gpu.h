@@ -1,0 +1,134 @@
+/* gdsfw_gpu.h - GPU queues that the engine offers to backends of one family.
+ *
+ * The GPU runtimes of the two large vendors are twins, and so are their file libraries: same functions, same shapes,
+ * same numbers. A backend of that family hands over addresses of its vendor's symbols; the queues here drive them.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef GDSFW_GPU_H
+#define GDSFW_GPU_H
+
+#include "gdsfw_backend.h"
+
+#include <sys/types.h>
+#include <time.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Symbols of the GPU runtime. Each returns 0 or a positive error code. Device addresses are 64-bit numbers, streams and
+ * events opaque pointers; the calling thread has the device's context current. */
+struct gdsfw_gpu_runtime {
+  uint32_t abi, struct_size;
+  int32_t (*copy_to_device)(uint64_t device, const void *host, size_t size, void *stream);
+  int32_t (*copy_to_host)(void *host, uint64_t device, size_t size, void *stream);
+  int32_t (*event_record)(void *event, void *stream);
+  int32_t (*event_query)(void *event);
+  int32_t (*event_wait)(void *event);
+  int32_t (*stream_wait)(void *stream);
+  int32_t not_ready; /* what event_query answers while work is pending */
+  uint32_t reserved;
+};
+
+/* Status that the file libraries return by value: their own code and the runtime's. 0, 0 is success. */
+struct gdsfw_gpu_status {
+  int32_t file_code;
+  int32_t gpu_code;
+};
+
+/* One entry of a batch, and one event of it, in the layout that both file libraries use. */
+struct gdsfw_gpu_batch_entry {
+  int32_t mode; /* 1: batch */
+  int32_t padding;
+  void *buffer_base;
+  int64_t file_offset;
+  int64_t buffer_offset;
+  size_t size;
+  void *file;
+  int32_t opcode; /* 0 read, 1 write */
+  int32_t padding2;
+  void *cookie;
+};
+
+struct gdsfw_gpu_batch_event {
+  void *cookie;
+  int32_t status; /* GDSFW_GPU_BATCH_... */
+  int32_t padding;
+  size_t result;
+};
+
+enum gdsfw_gpu_batch_status {
+  GDSFW_GPU_BATCH_WAITING = 1,
+  GDSFW_GPU_BATCH_PENDING = 2,
+  GDSFW_GPU_BATCH_INVALID = 4,
+  GDSFW_GPU_BATCH_CANCELED = 8,
+  GDSFW_GPU_BATCH_COMPLETE = 16,
+  GDSFW_GPU_BATCH_TIMEOUT = 32,
+  GDSFW_GPU_BATCH_FAILED = 64,
+};
+
+/* Symbols of the file library; a member is NULL where the library lacks it. */
+struct gdsfw_gpu_file_library {
+  uint32_t abi, struct_size;
+  struct gdsfw_gpu_status (*batch_setup)(void **batch, uint32_t entries);
+  struct gdsfw_gpu_status (*batch_submit)(void *batch, uint32_t n, struct gdsfw_gpu_batch_entry *entries,
+                                          uint32_t flags);
+  struct gdsfw_gpu_status (*batch_status)(void *batch, uint32_t at_least, uint32_t *n,
+                                          struct gdsfw_gpu_batch_event *events, struct timespec *timeout);
+  struct gdsfw_gpu_status (*batch_cancel)(void *batch);
+  void (*batch_destroy)(void *batch);
+  struct gdsfw_gpu_status (*read_async)(void *file, void *buffer_base, size_t *size, off_t *file_offset,
+                                        off_t *buffer_offset, ssize_t *moved, void *stream);
+  struct gdsfw_gpu_status (*write_async)(void *file, void *buffer_base, size_t *size, off_t *file_offset,
+                                         off_t *buffer_offset, ssize_t *moved, void *stream);
+  struct gdsfw_gpu_status (*buffer_register)(const void *buffer_base, size_t size, int32_t flags);
+  struct gdsfw_gpu_status (*buffer_deregister)(const void *buffer_base);
+};
+
+/* The descriptor behind a file of the library, for flush. */
+struct gdsfw_gpu_file {
+  void *file;
+  int32_t fd;
+  int32_t reserved;
+};
+
+/* ctx of a GPU path's table and queue; the members that a path does not use may be zero. */
+struct gdsfw_gpu_path {
+  uint32_t abi, struct_size;
+  const struct gdsfw_gpu_runtime *gpu;
+  const struct gdsfw_gpu_file_library *library; /* batch and stream */
+  void *stream;                                 /* the worker's own */
+  void **events;                                /* `nevents` of them; at most so many groups are in flight */
+  uint32_t nevents;
+  uint32_t group_blocks;          /* staged: most blocks of one group */
+  const struct gdsfw_io *storage; /* staged: table for host memory; its queue when it has one, else read and write */
+  uint8_t *mirror;                /* staged: pinned host memory; the block at buffer_offset x is staged at mirror + x */
+  uint64_t mirror_size;
+  uint8_t *scratch; /* pinned host memory for fill and verify, at least one block */
+  uint64_t scratch_size;
+  uint32_t spin; /* 1: busy-wait for the device, 0: block */
+  uint32_t file_code_base;
+  const struct gdsfw_gpu_file *files; /* sync, batch and stream: all files of the worker */
+  uint64_t nfiles;
+};
+
+/* For the table of any GPU path: between device and host memory on the path's stream, waited for. */
+int64_t gdsfw_gpu_copy(void *ctx, void *buffer_base, int64_t buffer_offset, void *host, uint64_t size,
+                       int32_t direction);
+int64_t gdsfw_gpu_fill(void *ctx, void *buffer_base, int64_t buffer_offset, uint64_t size, int64_t file_offset,
+                       const struct gdsfw_pattern *pattern);
+int64_t gdsfw_gpu_verify(void *ctx, void *buffer_base, int64_t buffer_offset, uint64_t size, int64_t file_offset,
+                         const struct gdsfw_pattern *pattern, struct gdsfw_mismatch *mismatch);
+int64_t gdsfw_gpu_flush(void *ctx, void *file, int32_t data_only);
+int64_t gdsfw_gpu_register(void *ctx, void *buffer_base, uint64_t size);
+int64_t gdsfw_gpu_deregister(void *ctx, void *buffer_base);
+int64_t gdsfw_staged_flush(void *ctx, void *file, int32_t data_only);
+
+extern const struct gdsfw_queue gdsfw_staged_queue;
+extern const struct gdsfw_queue gdsfw_gpu_batch_queue;
+extern const struct gdsfw_queue gdsfw_gpu_stream_queue;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

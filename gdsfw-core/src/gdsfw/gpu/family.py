@@ -1,0 +1,247 @@
+"""The hooks of a GPU backend, for any vendor: a vendor's plugin module forwards to one Family."""
+
+from __future__ import annotations
+
+import ctypes as c
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from gdsfw.backend import Buffer, Device, FileHandle, IOPath, IOPathInfo, Request, Transport, Worker
+from gdsfw.engine import native
+from gdsfw.errors import BackendError, UnavailableError, UsageError
+from gdsfw.gpu.paths import PathParts, group_blocks, make
+
+if TYPE_CHECKING:
+    from gdsfw.gpu.vendor import FileLibrary, Runtime, Vendor
+
+IO_PATHS = (
+    IOPathInfo("auto", native=True, max_iodepth=0, summary="sync where it is peer-to-peer, else staged"),
+    IOPathInfo("sync", native=True, summary="the library's synchronous read and write"),
+    IOPathInfo("batch", native=True, max_iodepth=0, summary="the library's batch interface"),
+    IOPathInfo("stream", native=True, max_iodepth=0, summary="the library's stream-ordered interface"),
+    IOPathInfo("staged", native=True, max_iodepth=0, summary="pinned host memory and grouped copies; needs no library"),
+)
+#: Paths that go through the vendor's file library.
+LIBRARY_PATHS = frozenset({"sync", "batch", "stream"})
+
+
+class StagingOptions(BaseModel):
+    """Options that every GPU backend has."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+    reader: Literal["auto", "psync", "io_uring"] = Field(
+        "auto", description="How staged reads and writes storage; auto: io_uring for direct I/O, else psync."
+    )
+    group_bytes: int | None = Field(None, ge=1, description="Bytes of one staged copy. Default 1 MiB.")
+    groups: int | None = Field(None, ge=1, le=1024, description="Staged groups in flight, a number. Default 2 or more.")
+    wait: Literal["spin", "block"] = Field("spin", description="How a worker waits for the device.")
+
+
+@dataclass
+class Session:
+    """An open backend. The file library is opened by the first path that needs it."""
+
+    options: StagingOptions
+    runtime: Runtime
+    library: FileLibrary | None = None
+    auto: str = ""
+    notes: list[str] = field(default_factory=list)
+    lock: threading.RLock = field(default_factory=threading.RLock)
+
+
+@dataclass
+class State:
+    """What a worker holds between gdsfw_worker_start and gdsfw_worker_stop."""
+
+    entered: Any
+    ordinal: int
+    stream: int
+    events: list[int] = field(default_factory=list)
+    mirror: int = 0
+    mirror_nbytes: int = 0
+    scratch: int = 0
+    scratch_nbytes: int = 0
+    stream_registered: bool = False
+
+
+class Family:
+    """Implements the job hooks over a Vendor."""
+
+    def __init__(self, vendor: Vendor) -> None:
+        self._vendor = vendor
+        self._runtime: Runtime | None = None
+
+    def runtime(self) -> Runtime:
+        """The vendor's runtime, opened once a process."""
+        if self._runtime is None:
+            self._runtime = self._vendor.runtime()
+        return self._runtime
+
+    def devices(self) -> list[Device]:
+        """The devices there are; none where the runtime is absent."""
+        try:
+            return self.runtime().devices()
+        except UnavailableError:
+            return []
+
+    def open(self, options: StagingOptions) -> Session:
+        """Open the runtime; the file library waits for a path that needs it."""
+        usable, reason = native.available()
+        if not usable:
+            raise UnavailableError(f"backend {self._vendor.name} needs the C engine: {reason}")
+        return Session(options, self.runtime())
+
+    def close(self, session: Session) -> None:
+        """Close the file library."""
+        if session.library is not None:
+            session.library.close()
+            session.library = None
+
+    def path_name(self, session: Session, asked: str) -> str:
+        """The path for `asked`; `auto` is sync where transfers can be peer-to-peer, else staged."""
+        if asked != "auto":
+            return asked
+        with session.lock:
+            if not session.auto:
+                try:
+                    possible, reason = self.library(session).direct_possible()
+                except (UnavailableError, BackendError) as error:
+                    possible, reason = False, error.message
+                session.auto = "sync" if possible else "staged"
+                session.notes.append(f"io_path auto: {session.auto}, because {reason}")
+            return session.auto
+
+    def library(self, session: Session) -> FileLibrary:
+        """The session's file library, opened by the first call."""
+        with session.lock:  # workers start at the same time
+            if session.library is None:
+                library = self._vendor.library()
+                library.open(session.options)
+                session.library = library
+            return session.library
+
+    def worker_start(self, session: Session, worker: Worker) -> State:
+        """Make the worker's device current in its thread and give it a stream."""
+        ordinal = worker.device or 0
+        entered = session.runtime.enter(ordinal)
+        try:
+            return State(entered, ordinal, session.runtime.create_stream())
+        except BaseException:
+            session.runtime.leave(entered)
+            raise
+
+    def worker_stop(self, worker: Worker) -> None:
+        """Give back stream, events and host memory."""
+        state: State = worker.state
+        runtime: Runtime = worker.session.runtime
+        if state.stream_registered:
+            self.library(worker.session).deregister_stream(state.stream)
+        for event in state.events:
+            runtime.destroy_event(event)
+        for address in (state.mirror, state.scratch):
+            if address:
+                runtime.free_host(address)
+        runtime.destroy_stream(state.stream)
+        runtime.leave(state.entered)
+
+    def alloc(self, worker: Worker, nbytes: int, memory: str, alignment: int) -> Buffer:
+        """Device memory, or pinned host memory."""
+        runtime: Runtime = worker.session.runtime
+        if memory == "device":
+            return Buffer(runtime.allocate(nbytes), nbytes, memory)
+        if memory == "pinned":
+            address = runtime.allocate_host(nbytes)
+            return Buffer(address, nbytes, memory, _view(address, nbytes))
+        raise UsageError(f"memory: {memory}: this backend has device and pinned memory")
+
+    def free(self, worker: Worker, buffer: Buffer) -> None:
+        """Give back what alloc gave."""
+        runtime: Runtime = worker.session.runtime
+        if buffer.memory == "device":
+            runtime.free(buffer.address)
+        else:
+            buffer.host_view = None
+            runtime.free_host(buffer.address)
+
+    def register_buffer(self, worker: Worker, buffer: Buffer) -> None:
+        """Register the buffer with the library, for paths that go through it."""
+        if self.path_name(worker.session, worker.job.io_path) in LIBRARY_PATHS:
+            self.library(worker.session).register_buffer(buffer.address, buffer.nbytes)
+
+    def deregister_buffer(self, worker: Worker, buffer: Buffer) -> None:
+        """Undo register_buffer."""
+        if self.path_name(worker.session, worker.job.io_path) in LIBRARY_PATHS:
+            self.library(worker.session).deregister_buffer(buffer.address)
+
+    def register_file(self, worker: Worker, file: FileHandle) -> None:
+        """Register the descriptor with the library, for paths that go through it."""
+        if self.path_name(worker.session, worker.job.io_path) in LIBRARY_PATHS:
+            file.state = self.library(worker.session).register_file(file.fd)
+
+    def deregister_file(self, worker: Worker, file: FileHandle) -> None:
+        """Undo register_file."""
+        if file.state is not None:
+            self.library(worker.session).deregister_file(file.state)
+            file.state = None
+
+    def io(self, worker: Worker, files: Sequence[FileHandle], buffer: Buffer, request: Request) -> IOPath:
+        """The data plane of the job's path."""
+        session: Session = worker.session
+        state: State = worker.state
+        runtime = session.runtime
+        name = self.path_name(session, request.io_path)
+        options = session.options
+        blocks = group_blocks(request.iodepth, request.max_block_size, options.group_bytes, options.groups)
+        if name != "sync":
+            state.events = [runtime.create_event() for _ in range(request.iodepth)]
+        if name == "staged":
+            state.mirror, state.mirror_nbytes = runtime.allocate_host(buffer.nbytes), buffer.nbytes
+        if worker.job.writes or worker.job.verify:
+            state.scratch, state.scratch_nbytes = runtime.allocate_host(request.max_block_size), request.max_block_size
+        library = self.library(session) if name in LIBRARY_PATHS else None
+        if name == "stream" and library is not None:
+            library.register_stream(state.stream)
+            state.stream_registered = True
+        parts = PathParts(
+            runtime,
+            library,
+            state.stream,
+            state.events,
+            state.mirror,
+            state.mirror_nbytes,
+            state.scratch,
+            state.scratch_nbytes,
+            spin=options.wait == "spin",
+            group_blocks=blocks,
+            reader=options.reader,
+        )
+        path = make(name, files, buffer, request, parts)
+        path.notes = (*session.notes, *path.notes)
+        return path
+
+    def copy(self, worker: Worker, buffer: Buffer, offset: int, host_view: memoryview, direction: str) -> None:
+        """Copy outside the loop, through a table of this worker."""
+        from gdsfw.gpu.copying import copy
+
+        copy(worker.session.runtime, worker.state.stream, buffer, offset, host_view, direction)
+
+    def transport(self, worker: Worker, path: IOPath, before: Any) -> Any:
+        """The way the bytes took: staged by construction, else what the library's evidence says."""
+        if path.name == "staged":
+            from gdsfw.gpu.evidence import staged_snapshot, staged_transport
+
+            return staged_snapshot(path) if before is None else staged_transport(path, before)
+        library = self.library(worker.session)
+        if before is None:
+            return library.snapshot()
+        answer: Transport = library.judge(before, path.files)
+        return answer
+
+
+def _view(address: int, nbytes: int) -> memoryview:
+    return memoryview((c.c_uint8 * nbytes).from_address(address)).cast("B")

@@ -1,0 +1,224 @@
+"""The data planes: sync, batch, stream and staged, each a table for the C engine."""
+
+from __future__ import annotations
+
+import ctypes as c
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from gdsfw.backend import IOPath
+from gdsfw.engine import native
+from gdsfw.engine.native_library import engine
+from gdsfw.engine.native_table import (
+    CAN_READ,
+    CAN_WRITE,
+    COPY_FN,
+    DEREGISTER_FN,
+    FILL_FN,
+    FLUSH_FN,
+    IO_FN,
+    REGISTER_FN,
+    VERIFY_FN,
+    NativeTable,
+)
+from gdsfw.errors import UnavailableError, UsageError
+from gdsfw.gpu import abi
+
+if TYPE_CHECKING:
+    from gdsfw.backend import Buffer, FileHandle, Request
+    from gdsfw.gpu.vendor import FileLibrary, Runtime
+
+#: Bytes that one staged copy should have: enough to hide its fixed cost of a few microseconds at 55 GB/s.
+GROUP_BYTES = 1 << 20
+
+
+@dataclass
+class PathParts:
+    """What a path is made of: the worker's stream and memory, and the vendor's two libraries.
+
+    Args:
+        events: at least as many as groups or submissions can be in flight.
+        mirror: pinned host memory as large as the device buffer (staged), else 0.
+        scratch: pinned host memory for fill and verify.
+        library: None for paths that need no file library.
+    """
+
+    runtime: Runtime
+    library: FileLibrary | None
+    stream: int
+    events: Sequence[int]
+    mirror: int
+    mirror_nbytes: int
+    scratch: int
+    scratch_nbytes: int
+    spin: bool = True
+    group_blocks: int = 0
+    reader: str = "auto"
+    keep: list[Any] = field(default_factory=list)
+
+
+def group_blocks(iodepth: int, block: int, group_bytes: int | None, groups: int | None) -> int:
+    """Blocks of one staged group: at least two groups in flight where the depth allows, no larger than needed."""
+    most = max(1, iodepth // (groups or 2))
+    return max(1, min(most, -(-(group_bytes or GROUP_BYTES) // block)))
+
+
+def make(name: str, files: Sequence[FileHandle], buffer: Buffer, request: Request, parts: PathParts) -> IOPath:
+    """The path called `name` for these files."""
+    return _MAKERS[name](files, buffer, request, parts)
+
+
+def _sync(files: Sequence[FileHandle], buffer: Buffer, request: Request, parts: PathParts) -> IOPath:
+    library = _library(parts)
+    symbols = library.symbols()
+    path, values = _path(files, parts)
+    table = _table(path, parts, read=IO_FN(symbols["read"]), write=IO_FN(symbols["write"]))
+    note = [f"iodepth {request.iodepth}: sync keeps one I/O in flight"] if request.iodepth > 1 else []
+    return IOPath("sync", files, native=table, file_values=values, notes=note, keep=[path, *parts.keep])
+
+
+def _batch(files: Sequence[FileHandle], buffer: Buffer, request: Request, parts: PathParts) -> IOPath:
+    library = _library(parts)
+    if request.iodepth > library.max_batch:
+        raise UsageError(
+            f"iodepth {request.iodepth} exceeds the batch maximum {library.max_batch} (io_batchsize, or what the "
+            "library can hold in compatibility mode)",
+            hint=f"lower iodepth to {library.max_batch}, or use io_path staged",
+        )
+    return _queue_path("batch", "gdsfw_gpu_batch_queue", ("batch_setup", "batch_submit"), files, request, parts)
+
+
+def _stream(files: Sequence[FileHandle], buffer: Buffer, request: Request, parts: PathParts) -> IOPath:
+    return _queue_path("stream", "gdsfw_gpu_stream_queue", ("read_async", "write_async"), files, request, parts)
+
+
+def _queue_path(
+    name: str,
+    queue: str,
+    needs: Sequence[str],
+    files: Sequence[FileHandle],
+    request: Request,
+    parts: PathParts,
+) -> IOPath:
+    lacking = [symbol for symbol in needs if symbol not in _library(parts).symbols()]
+    if lacking:
+        raise UnavailableError(
+            f"io_path {name}: the file library has no {', '.join(lacking)}", hint="use io_path sync or staged"
+        )
+    path, values = _path(files, parts)
+    table = _table(path, parts)
+    table.queue = engine().queue(queue)
+    return IOPath(
+        name,
+        files,
+        native=table,
+        file_values=values,
+        iodepth=request.iodepth,
+        iodepth_batch=request.iodepth_batch if request.iodepth_batch > 1 else _default_batch(request.iodepth),
+        keep=[path, *parts.keep],
+    )
+
+
+def _default_batch(iodepth: int) -> int:
+    """One library call for so many I/Os costs little each, and two submissions keep the depth from running dry."""
+    return max(1, iodepth // 2)
+
+
+def _staged(files: Sequence[FileHandle], buffer: Buffer, request: Request, parts: PathParts) -> IOPath:
+    storage, options = _storage_table(parts.reader, files, request)
+    path, _ = _path(files, parts)
+    path.storage = c.pointer(storage)
+    path.group_blocks = parts.group_blocks
+    descriptors = [native.FdFile(file.fd, file.tail_fd, file.alignment.offset, 0) for file in files]
+    table = _table(path, parts)
+    table.flush = FLUSH_FN(_address("gdsfw_staged_flush"))
+    table.queue = engine().queue("gdsfw_staged_queue")
+    groups = -(-request.iodepth // parts.group_blocks)
+    reader = "io_uring" if options is not None else "psync"
+    return IOPath(
+        "staged",
+        files,
+        native=table,
+        file_values=[c.addressof(item) for item in descriptors],
+        iodepth=request.iodepth,
+        iodepth_batch=parts.group_blocks,
+        notes=[f"staged through {reader}: {groups} groups of {parts.group_blocks} blocks"],
+        keep=[path, storage, options, descriptors, *parts.keep],
+    )
+
+
+def _storage_table(reader: str, files: Sequence[FileHandle], request: Request) -> tuple[NativeTable, Any]:
+    """The table for host memory: io_uring pays where storage has latency to hide, psync where data is in memory."""
+    direct = any(file.direct for file in files)
+    if reader == "psync" or (reader == "auto" and not (direct and request.iodepth > 1)):
+        return native.psync_table(), None
+    from gdsfw.engine.native_table import UringOptions
+    from gdsfw.engine.native_uring import uring_table
+
+    options = UringOptions()
+    return uring_table(options), options
+
+
+def _path(files: Sequence[FileHandle], parts: PathParts) -> tuple[abi.Path, list[int]]:
+    runtime = abi.Runtime(**abi.members(abi.Runtime, parts.runtime.symbols()), not_ready=parts.runtime.not_ready)
+    values = [int(file.state or 0) for file in files]
+    entries = (abi.FileEntry * len(files))(
+        *(abi.FileEntry(value, file.fd, 0) for value, file in zip(values, files, strict=True))
+    )
+    events = (c.c_uint64 * len(parts.events))(*parts.events)
+    path = abi.Path(
+        gpu=c.pointer(runtime),
+        stream=parts.stream,
+        events=events,
+        nevents=len(parts.events),
+        mirror=parts.mirror,
+        mirror_size=parts.mirror_nbytes,
+        scratch=parts.scratch,
+        scratch_size=parts.scratch_nbytes,
+        spin=int(parts.spin),
+        files=entries,
+        nfiles=len(files),
+    )
+    if parts.library is not None:
+        library = abi.FileLibrary(**abi.members(abi.FileLibrary, parts.library.symbols()))
+        path.library = c.pointer(library)
+        path.file_code_base = parts.library.code_base
+        parts.keep.append(library)
+    parts.keep += [runtime, entries, events]
+    return path, values
+
+
+def _table(path: abi.Path, parts: PathParts, **members: Any) -> NativeTable:
+    library = parts.library
+    return NativeTable(
+        flags=CAN_READ | CAN_WRITE,
+        file_code_base=library.code_base if library else 0,
+        max_transfer=library.max_transfer if library else 0,
+        ctx=c.addressof(path),
+        flush=FLUSH_FN(_address("gdsfw_gpu_flush")),
+        copy=COPY_FN(_address("gdsfw_gpu_copy")),
+        fill=FILL_FN(_address("gdsfw_gpu_fill")),
+        verify=VERIFY_FN(_address("gdsfw_gpu_verify")),
+        register_buffer=REGISTER_FN(_address("gdsfw_gpu_register")),
+        deregister_buffer=DEREGISTER_FN(_address("gdsfw_gpu_deregister")),
+        **members,
+    )
+
+
+def _address(symbol: str) -> int:
+    return c.cast(getattr(engine().library, symbol), c.c_void_p).value or 0
+
+
+def _library(parts: PathParts) -> FileLibrary:
+    if parts.library is None:
+        raise UnavailableError("this path needs the vendor's file library")
+    return parts.library
+
+
+_MAKERS: dict[str, Callable[[Sequence[FileHandle], Buffer, Request, PathParts], IOPath]] = {
+    "sync": _sync,
+    "batch": _batch,
+    "stream": _stream,
+    "staged": _staged,
+}

@@ -1,0 +1,119 @@
+"""What a vendor's distribution supplies: its runtime and its file library, each behind a small protocol.
+
+Control goes through these calls. Data goes through the addresses in `symbols()`, which the C engine calls itself; the
+two vendors' libraries are twins, so one set of C queues serves both (native/include/gdsfw_gpu.h).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from gdsfw.backend import Device, ErrorInfo, FileHandle, Transport
+    from gdsfw.errors import Domain
+
+
+class Runtime(Protocol):
+    """The GPU runtime. Every call raises BackendError with Domain.GPU; addresses and handles are unsigned numbers."""
+
+    #: What the event query answers while work is pending.
+    not_ready: int
+
+    def symbols(self) -> Mapping[str, int]:
+        """Addresses of the functions in gdsfw.gpu.abi.Runtime, by member name."""
+
+    def devices(self) -> list[Device]:
+        """The devices there are."""
+
+    def enter(self, ordinal: int) -> Any:
+        """Make a device current in this thread, creating its context if needed; returns what `leave` takes."""
+
+    def leave(self, entered: Any) -> None:
+        """Undo `enter`, in the same thread."""
+
+    def allocate(self, nbytes: int) -> int:
+        """Device memory."""
+
+    def free(self, address: int) -> None:
+        """Give back device memory."""
+
+    def allocate_host(self, nbytes: int) -> int:
+        """Pinned host memory."""
+
+    def free_host(self, address: int) -> None:
+        """Give back pinned host memory."""
+
+    def create_stream(self) -> int:
+        """A stream that does not wait for the default stream."""
+
+    def destroy_stream(self, stream: int) -> None:
+        """Undo create_stream."""
+
+    def create_event(self) -> int:
+        """An event without timing."""
+
+    def destroy_event(self, event: int) -> None:
+        """Undo create_event."""
+
+
+class FileLibrary(Protocol):
+    """The file library. Every call raises BackendError with Domain.FILE, GPU or ERRNO."""
+
+    #: First error code (5000 for the twins), most entries of a batch, most bytes of one call (0: no limit).
+    code_base: int
+    max_batch: int
+    max_transfer: int
+
+    def symbols(self) -> Mapping[str, int]:
+        """Addresses of `read`, `write` and the functions in gdsfw.gpu.abi.FileLibrary that the library has."""
+
+    def open(self, options: Any) -> None:
+        """Open the driver with the job's options; reference counted."""
+
+    def close(self) -> None:
+        """Undo open."""
+
+    def register_file(self, fd: int) -> int:
+        """The library's handle of an open descriptor."""
+
+    def deregister_file(self, handle: int) -> None:
+        """Undo register_file."""
+
+    def register_buffer(self, address: int, nbytes: int) -> None:
+        """Register device memory."""
+
+    def deregister_buffer(self, address: int) -> None:
+        """Undo register_buffer."""
+
+    def register_stream(self, stream: int) -> None:
+        """Announce that only aligned, fixed parameters will be used on a stream, where the library can use that."""
+
+    def deregister_stream(self, stream: int) -> None:
+        """Undo register_stream."""
+
+    def direct_possible(self) -> tuple[bool, str]:
+        """Whether peer-to-peer transfers could happen at all on this machine, and why (not)."""
+
+    def snapshot(self) -> Any:
+        """State of whatever counters tell transfers apart; never None."""
+
+    def judge(self, before: Any, files: tuple[FileHandle, ...]) -> Transport:
+        """The way bytes took since `before`; `unknown` when the evidence does not decide."""
+
+
+@dataclass(frozen=True)
+class Vendor:
+    """One vendor.
+
+    Args:
+        name: the backend's name, for messages.
+        runtime, library: called once, when first needed; raise UnavailableError with what to install.
+        explain: meaning of GPU and file library codes, or None for one it does not know.
+    """
+
+    name: str
+    runtime: Callable[[], Runtime]
+    library: Callable[[], FileLibrary]
+    explain: Callable[[Domain, int], ErrorInfo | None]
