@@ -96,6 +96,9 @@ static int allocate(struct uring_queue *q, uint32_t depth) {
 
 static void uring_close(void *queue) {
   struct uring_queue *q = queue;
+  /* The kernel takes a closed ring down later; the memory must not count as locked until then. */
+  if (q->fixed_size)
+    uring_ring_register(&q->ring, IORING_UNREGISTER_BUFFERS, NULL, 0);
   uring_ring_close(&q->ring);
   free(q->requests);
   free(q->free_requests);

@@ -19,20 +19,27 @@ __version__ = "0.1.0"
 
 @hookimpl
 def gdsfw_backend() -> BackendInfo:
-    """psync: one pread or pwrite for each I/O."""
+    """psync for one I/O at a time, io_uring for a depth, and the choice between them."""
+    from gdsfw_posix.options import PosixOptions
+
     return BackendInfo(
         name="posix",
         title="Files and block devices through the kernel, on host memory",
         version=__version__,
         memory=("host", "hugepage"),
-        io_paths=(IOPathInfo("psync", native=True, summary="pread(2) and pwrite(2)"),),
+        options=PosixOptions,
+        io_paths=(
+            IOPathInfo("auto", native=True, max_iodepth=0, summary="io_uring where iodepth is above 1, else psync"),
+            IOPathInfo("psync", native=True, summary="pread(2) and pwrite(2), one I/O at a time"),
+            IOPathInfo("io_uring", native=True, max_iodepth=0, summary="io_uring(7), any depth; needs Linux 5.6"),
+        ),
         capabilities=frozenset({"data", "direct", "flush", "shared_files", "sparse"}),
     )
 
 
 @hookimpl
 def gdsfw_probe(options: Any, directory: Path, host: Host) -> list[Check]:
-    """The file system below `directory`, and whether direct I/O bypasses its cache."""
+    """The file system below `directory`, whether direct I/O bypasses its cache, and io_uring."""
     from gdsfw_posix.probe import checks
 
     return checks(directory, host)
@@ -52,10 +59,15 @@ def gdsfw_free(worker: Worker, buffer: Buffer) -> None:
 
 @hookimpl
 def gdsfw_io(worker: Worker, files: Sequence[FileHandle], buffer: Buffer, request: Request) -> IOPath:
-    """The engine's psync table where the engine is there, and the same calls in Python."""
-    from gdsfw_posix.psync import psync_path
+    """The engine's table for the path; psync has the same calls in Python for where there is no engine."""
+    if request.io_path == "psync":
+        from gdsfw_posix.psync import psync_path
 
-    return psync_path(files, buffer)
+        return psync_path(files, buffer)
+    from gdsfw_posix import uring
+
+    make = uring.uring_path if request.io_path == uring.NAME else uring.auto_path
+    return make(worker, files, buffer, request)
 
 
 @hookimpl

@@ -25,7 +25,9 @@ def judge(path: IOPath, before: Snapshot) -> Transport:
     answers = [_judge_file(file, resident) for file, resident in zip(path.files, before.resident, strict=True)]
     states = {state for state, _ in answers}
     cache: CacheState = states.pop() if len(states) == 1 else "unknown"
-    return Transport("host", cache, evidence=tuple(dict.fromkeys(line for _, line in answers)))
+    setup = getattr(path, "setup", None)
+    details = {"io_uring": setup} if setup else {}
+    return Transport("host", cache, evidence=tuple(dict.fromkeys(line for _, line in answers)), details=details)
 
 
 def _judge_file(file: FileHandle, before: int | None) -> tuple[CacheState, str]:

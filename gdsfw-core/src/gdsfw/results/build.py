@@ -204,6 +204,8 @@ def _depth(plan: JobPlan, loops: Sequence[LoopResult]) -> DepthResult:
     seen = sum(counts)
     # Bucket i holds depths from 2**i up to the next power; the last one that can occur is the depth itself.
     mean = sum(min(1.5 * 2**i, plan.iodepth) * count for i, count in enumerate(counts)) / seen if seen else None
+    if mean is None and any(loop.read.ios + loop.write.ios for loop in loops):
+        mean = 1.0  # a path without a queue, which `auto` may end up with
     return DepthResult(asked, mean, counts)
 
 
