@@ -152,7 +152,7 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=2)
     parser.add_argument("--cuda", type=Path, default=Path("/usr/local/cuda"))
-    parser.add_argument("--only", default="", help="cases whose name contains this")
+    parser.add_argument("--only", action="append", help="cases whose name contains this; may be repeated")
     options = parser.parse_args()
     scratch = Path(tempfile.mkdtemp(prefix="gdsfw-bench-"))
     machine = Machine(scratch, options.file, options.seconds, options.cuda)
@@ -161,7 +161,7 @@ def main() -> None:
     print("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
     try:
         for case in cases():
-            if options.only in case.name:
+            if not options.only or any(part in case.name for part in options.only):
                 print(report(machine, case, options.pairs), flush=True)
     finally:
         shutil.rmtree(scratch)

@@ -2,8 +2,8 @@
  *
  * A group is a run of requests that were submitted together. Reads: storage fills the host mirror of the group, then
  * one copy (one more for each gap between blocks) and an event go onto the stream. Writes: the copy to the host and its
- * event first, storage once the event has passed. Groups complete in order, so the engine frees adjacent slots and
- * the next group is adjacent again. While one group's copy runs, storage works on the next one.
+ * event first, storage once the event has passed. Groups complete whole, in any order, so the engine frees adjacent
+ * slots together and the next group is adjacent again. While one group's copy runs, storage works on others.
  */
 #include "gpu_internal.h"
 
@@ -24,8 +24,10 @@ struct block {
 };
 
 struct group {
-  uint32_t first, blocks; /* in the ring of blocks */
-  uint32_t waiting;       /* blocks that storage has not answered yet */
+  struct block *members; /* `group_blocks` of them */
+  uint32_t blocks;
+  uint32_t waiting;  /* blocks that storage has not answered yet */
+  uint32_t reported; /* blocks that reap has already given out */
   enum group_state state;
   uint64_t storage_ns, copy_ns, since;
   int32_t copy_error;
@@ -34,24 +36,19 @@ struct group {
 struct staged {
   const struct gdsfw_gpu_path *context;
   uint32_t depth;
-  struct block *blocks; /* ring, one entry for each slot of the worker */
-  uint32_t next_block, blocks_in_use;
-  struct group *groups; /* ring of nevents; group i uses event i */
-  uint32_t oldest, groups_in_use;
-  uint32_t reported; /* blocks of the oldest group that reap has already given out */
+  struct block *blocks; /* of all groups */
+  uint32_t blocks_in_use;
+  struct group *groups; /* nevents of them; group i uses event i */
+  uint32_t *order;      /* indices of groups: those in use, oldest first, then the free ones */
+  uint32_t groups_in_use;
   void *storage_queue;
+  struct gdsfw_request *storage_requests; /* of one group */
   struct gdsfw_completion *storage_done;
 };
 
-static struct group *group_at(struct staged *q, uint32_t age) {
-  return &q->groups[(q->oldest + age) % q->context->nevents];
-}
+static struct group *group_at(struct staged *q, uint32_t age) { return &q->groups[q->order[age]]; }
 
 static void *event_of(struct staged *q, const struct group *g) { return q->context->events[g - q->groups]; }
-
-static struct block *block_at(struct staged *q, const struct group *g, uint32_t i) {
-  return &q->blocks[(g->first + i) % q->depth];
-}
 
 /* ---- storage ---------------------------------------------------------------------------------------------------- */
 
@@ -83,14 +80,20 @@ static void move_block(struct staged *q, struct block *b) {
   }
 }
 
+/* The cookie of a block in the storage queue is its place in the array of all blocks. */
 static int64_t queue_blocks(struct staged *q, struct group *g) {
   const struct gdsfw_queue *queue = q->context->storage->queue;
-  for (uint32_t i = 0; i < g->blocks; i++) {
-    uint32_t index = (g->first + i) % q->depth;
-    struct gdsfw_request r = storage_request(q, &q->blocks[index], index);
-    int64_t taken = queue->submit(q->storage_queue, &r, 1);
-    if (taken != 1)
-      return taken < 0 ? taken : -1;
+  for (uint32_t i = 0; i < g->blocks; i++)
+    q->storage_requests[i] = storage_request(q, &g->members[i], (uint64_t)(&g->members[i] - q->blocks));
+  for (uint32_t done = 0; done < g->blocks;) {
+    int64_t taken = queue->submit(q->storage_queue, q->storage_requests + done, g->blocks - done);
+    if (taken < 0)
+      return taken;
+    if (taken == 0) {
+      errno = EAGAIN;
+      return -1;
+    }
+    done += (uint32_t)taken;
   }
   return 0;
 }
@@ -102,7 +105,7 @@ static int64_t start_storage(struct staged *q, struct group *g) {
   if (q->storage_queue)
     return queue_blocks(q, g);
   for (uint32_t i = 0; i < g->blocks; i++)
-    move_block(q, block_at(q, g, i));
+    move_block(q, &g->members[i]);
   g->waiting = 0;
   g->storage_ns = monotonic_ns() - g->since;
   return 0;
@@ -148,11 +151,11 @@ static int32_t copy_range(struct staged *q, const struct block *b, int64_t begin
 static void start_copy(struct staged *q, struct group *g) {
   g->state = GROUP_COPY;
   g->since = monotonic_ns();
-  const struct block *b = block_at(q, g, 0);
+  const struct block *b = &g->members[0];
   int64_t begin = b->request.buffer_offset, end = begin + (int64_t)b->request.size;
   int32_t error = 0;
   for (uint32_t i = 1; i < g->blocks && !error; i++) {
-    const struct gdsfw_request *r = &block_at(q, g, i)->request;
+    const struct gdsfw_request *r = &g->members[i].request;
     if (r->buffer_offset < end || r->buffer_offset - end > GDSFW_MERGE_GAP) {
       error = copy_range(q, b, begin, end);
       begin = r->buffer_offset;
@@ -182,18 +185,32 @@ static int copy_done(struct staged *q, struct group *g, int wait, uint64_t deadl
 
 /* ---- the queue -------------------------------------------------------------------------------------------------- */
 
+static int allocate(struct staged *q) {
+  const struct gdsfw_gpu_path *c = q->context;
+  size_t each = c->group_blocks;
+  q->blocks = calloc(c->nevents * each, sizeof *q->blocks);
+  q->groups = calloc(c->nevents, sizeof *q->groups);
+  q->order = calloc(c->nevents, sizeof *q->order);
+  q->storage_requests = calloc(each, sizeof *q->storage_requests);
+  q->storage_done = calloc(q->depth, sizeof *q->storage_done);
+  if (!q->blocks || !q->groups || !q->order || !q->storage_requests || !q->storage_done)
+    return -1;
+  for (uint32_t i = 0; i < c->nevents; i++) {
+    q->groups[i].members = q->blocks + i * each;
+    q->order[i] = i;
+  }
+  return 0;
+}
+
 static int64_t staged_open(void *ctx, const struct gdsfw_queue_options *options, void **queue) {
   const struct gdsfw_gpu_path *c = ctx;
   struct staged *q = calloc(1, sizeof *q);
   if (!q)
     return -1;
+  *queue = q;
   q->context = c;
   q->depth = options->iodepth;
-  q->blocks = calloc(q->depth, sizeof *q->blocks);
-  q->groups = calloc(c->nevents, sizeof *q->groups);
-  q->storage_done = calloc(q->depth, sizeof *q->storage_done);
-  *queue = q;
-  if (!q->blocks || !q->groups || !q->storage_done)
+  if (allocate(q))
     return -1;
   if (!c->storage->queue)
     return 0;
@@ -212,21 +229,26 @@ static void staged_close(void *queue) {
     q->context->storage->queue->close(q->storage_queue);
   free(q->blocks);
   free(q->groups);
+  free(q->order);
+  free(q->storage_requests);
   free(q->storage_done);
   free(q);
 }
 
 static struct group *open_group(struct staged *q) {
   struct group *g = group_at(q, q->groups_in_use++);
-  *g = (struct group){.first = q->next_block};
+  *g = (struct group){.members = g->members};
   return g;
 }
 
-static void add_block(struct staged *q, struct group *g, const struct gdsfw_request *r) {
-  q->blocks[q->next_block] = (struct block){.request = *r, .group = g};
-  q->next_block = (q->next_block + 1) % q->depth;
-  q->blocks_in_use++;
-  g->blocks++;
+/* Free a group: it goes behind those in use, whose order stays. */
+static void retire(struct staged *q, uint32_t age) {
+  uint32_t index = q->order[age];
+  q->blocks_in_use -= q->groups[index].blocks;
+  q->groups_in_use--;
+  for (uint32_t i = age; i < q->groups_in_use; i++)
+    q->order[i] = q->order[i + 1];
+  q->order[q->groups_in_use] = index;
 }
 
 static int64_t staged_submit(void *queue, const struct gdsfw_request *requests, uint32_t n) {
@@ -236,8 +258,10 @@ static int64_t staged_submit(void *queue, const struct gdsfw_request *requests, 
     struct group *g = open_group(q);
     uint32_t opcode = requests[taken].opcode;
     while (taken < n && g->blocks < q->context->group_blocks && q->blocks_in_use < q->depth &&
-           requests[taken].opcode == opcode)
-      add_block(q, g, &requests[taken++]);
+           requests[taken].opcode == opcode) {
+      g->members[g->blocks++] = (struct block){.request = requests[taken++], .group = g};
+      q->blocks_in_use++;
+    }
     if (opcode) {
       start_copy(q, g);
       continue;
@@ -251,7 +275,9 @@ static int64_t staged_submit(void *queue, const struct gdsfw_request *requests, 
   return taken;
 }
 
-/* Move every group on as far as it goes without waiting. Reads leave storage in any order, copies start in order. */
+static int writes(const struct group *g) { return g->members[0].request.opcode != 0; }
+
+/* Move every group on as far as it goes without waiting. */
 static int64_t advance(struct staged *q) {
   if (q->storage_queue) {
     int64_t error = collect_storage(q, 0, 0);
@@ -260,10 +286,9 @@ static int64_t advance(struct staged *q) {
   }
   for (uint32_t age = 0; age < q->groups_in_use; age++) {
     struct group *g = group_at(q, age);
-    int is_write = block_at(q, g, 0)->request.opcode != 0;
-    if (!is_write && g->state == GROUP_STORAGE && !g->waiting)
+    if (!writes(g) && g->state == GROUP_STORAGE && !g->waiting)
       start_copy(q, g);
-    if (is_write && g->state == GROUP_COPY && copy_done(q, g, 0, 0)) {
+    if (writes(g) && g->state == GROUP_COPY && copy_done(q, g, 0, 0)) {
       int64_t error = g->copy_error ? 0 : start_storage(q, g);
       if (error < 0)
         return error;
@@ -273,22 +298,25 @@ static int64_t advance(struct staged *q) {
   return 0;
 }
 
-static int group_finished(struct staged *q, struct group *g) {
-  int is_write = block_at(q, g, 0)->request.opcode != 0;
-  if (is_write)
+static int finished(struct staged *q, struct group *g) {
+  if (writes(g))
     return g->state == GROUP_STORAGE && !g->waiting;
   return g->state == GROUP_COPY && copy_done(q, g, 0, 0);
 }
 
-/* Wait for whatever the oldest group waits for. */
-static int64_t wait_oldest(struct staged *q, uint64_t deadline) {
-  struct group *g = group_at(q, 0);
-  if (g->state == GROUP_COPY) {
-    copy_done(q, g, 1, deadline);
-    return 0;
-  }
-  int64_t left = (int64_t)(deadline - monotonic_ns());
-  return g->waiting && q->storage_queue ? collect_storage(q, 1, left > 0 ? left : 0) : 0;
+/* Wait for storage as long as it has work, else for the oldest copy. */
+static int64_t wait_for_any(struct staged *q, uint64_t deadline) {
+  for (uint32_t age = 0; age < q->groups_in_use; age++)
+    if (q->storage_queue && group_at(q, age)->waiting) {
+      int64_t left = (int64_t)(deadline - monotonic_ns());
+      /* With a copy under way too, only a look: whichever comes first. */
+      int copying = age > 0;
+      for (uint32_t other = age + 1; !copying && other < q->groups_in_use; other++)
+        copying = group_at(q, other)->state == GROUP_COPY;
+      return collect_storage(q, !copying, copying || left < 0 ? 0 : left);
+    }
+  copy_done(q, group_at(q, 0), 1, deadline);
+  return 0;
 }
 
 static struct gdsfw_completion completion(const struct group *g, const struct block *b) {
@@ -307,31 +335,22 @@ static struct gdsfw_completion completion(const struct group *g, const struct bl
 
 static int whole(const struct block *b) { return !b->verdict.domain && b->moved == (int64_t)b->request.size; }
 
-/* Give out completions of the oldest group, whole blocks with consecutive cookies as one. */
-static uint32_t report(struct staged *q, struct gdsfw_completion *out, uint32_t room, uint32_t *blocks) {
-  struct group *g = group_at(q, 0);
-  uint32_t written = 0;
-  while (written < room && q->reported < g->blocks) {
-    const struct block *b = block_at(q, g, q->reported);
-    struct gdsfw_completion *done = &out[written++];
+/* Give out completions of a finished group, whole blocks with consecutive cookies as one; returns blocks. */
+static uint32_t report(struct group *g, struct gdsfw_completion *out, uint32_t room, uint32_t *written) {
+  uint32_t before = g->reported;
+  while (*written < room && g->reported < g->blocks) {
+    const struct block *b = &g->members[g->reported++];
+    struct gdsfw_completion *done = &out[(*written)++];
     *done = completion(g, b);
-    q->reported++;
-    while (!done->domain && whole(b) && q->reported < g->blocks) {
-      const struct block *more = block_at(q, g, q->reported);
+    while (!done->domain && whole(b) && g->reported < g->blocks) {
+      const struct block *more = &g->members[g->reported];
       if (!whole(more) || more->request.cookie != done->cookie + done->count)
         break;
       done->count++;
-      q->reported++;
+      g->reported++;
     }
-    *blocks += done->count;
   }
-  if (q->reported == g->blocks) {
-    q->blocks_in_use -= g->blocks;
-    q->oldest = (q->oldest + 1) % q->context->nevents;
-    q->groups_in_use--;
-    q->reported = 0;
-  }
-  return written;
+  return g->reported - before;
 }
 
 static int64_t staged_reap(void *queue, struct gdsfw_completion *completions, uint32_t at_least, uint32_t at_most,
@@ -343,13 +362,18 @@ static int64_t staged_reap(void *queue, struct gdsfw_completion *completions, ui
     int64_t error = advance(q);
     if (error < 0)
       return error;
-    if (group_finished(q, group_at(q, 0))) {
-      written += report(q, completions + written, at_most - written, &blocks);
-      continue;
+    for (uint32_t age = 0; age < q->groups_in_use && written < at_most;) {
+      struct group *g = group_at(q, age);
+      if (finished(q, g))
+        blocks += report(g, completions, at_most, &written);
+      if (g->reported == g->blocks)
+        retire(q, age);
+      else
+        age++;
     }
-    if (blocks >= at_least || monotonic_ns() >= deadline)
+    if (blocks >= at_least || monotonic_ns() >= deadline || !q->groups_in_use)
       break;
-    if ((error = wait_oldest(q, deadline)) < 0)
+    if ((error = wait_for_any(q, deadline)) < 0)
       return error;
   }
   return written;

@@ -16,8 +16,8 @@ _ADVICE = {
     5025: ("no permission", ""),
     5027: (
         (
-            "libudev has no record of the volume (a container without /run/udev, or a machine without a udev daemon), or "
-            "the file system has no block device (tmpfs)"
+            "libudev has no record of the volume (a container without /run/udev, a machine without a udev daemon), "
+            "or the file system has no block device (tmpfs)"
         ),
         "mount the host's /run/udev into the container read-only; or use io_path staged, which needs no registration",
     ),

@@ -69,6 +69,7 @@ class JobRun:
         self.started_ns = 0  # CLOCK_MONOTONIC when the workers were let go
         self._shared: dict[str, FileHandle] = {}
         self._seeds: dict[str, int] = {}
+        self._registered: set[int] = set()
         self._undo = Undo()
         self._new_seed = job.verify.seed if job.verify and job.verify.seed is not None else secrets.randbits(63)
 
@@ -210,14 +211,16 @@ class JobRun:
             device=plan.device,
             cpus=plan.cpus,
         )
-        registers = plan.index == 0 or self.plan.job.file_handles == "per_worker"
+        # Each handle is registered once, by the first worker that has it.
+        registers = [file.handle for file in files if id(file.handle) not in self._registered]
+        self._registered.update(map(id, registers))
         return WorkerThread(
             self.hooks,
             self.plan,
             plan,
             worker=worker,
             files=files,
-            registers_files=registers,
+            registers=registers,
             gate=gate,
             on_change=on_change,
         )

@@ -101,7 +101,7 @@ class WorkerThread:
         *,
         worker: Worker,
         files: Sequence[OpenFile],
-        registers_files: bool,
+        registers: Sequence[FileHandle],
         gate: Gate,
         on_change: Callable[[], None],
     ) -> None:
@@ -112,7 +112,7 @@ class WorkerThread:
         self.loop: Loop | None = None
         self._hooks = hooks
         self.files = files
-        self._registers_files = registers_files
+        self._registers = registers
         self._gate = gate
         self._on_change = on_change
         self._undo = Undo()
@@ -187,9 +187,8 @@ class WorkerThread:
         buffer = self._allocate()
         handles = [file.handle for file in self.files]
         wanted = request(self.plan, self.files)
-        if self._registers_files:
-            for handle in handles:
-                self._register_file(handle, wanted)
+        for handle in self._registers:
+            self._register_file(handle, wanted)
         self._wait(self._gate.registered)
         path = hooks.gdsfw_io(worker=worker, files=handles, buffer=buffer, request=wanted)
         undo.push("IOPath.close", path.close)

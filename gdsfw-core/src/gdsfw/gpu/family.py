@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from gdsfw.backend import Buffer, Device, FileHandle, IOPath, IOPathInfo, Request, Transport, Worker
 from gdsfw.engine import native
 from gdsfw.errors import BackendError, UnavailableError, UsageError
-from gdsfw.gpu.paths import PathParts, group_blocks, make
+from gdsfw.gpu.paths import PSYNC_GROUPS, URING_GROUPS, PathParts, group_blocks, make, uses_io_uring
 
 if TYPE_CHECKING:
     from gdsfw.gpu.vendor import FileLibrary, Runtime, Vendor
@@ -38,7 +38,9 @@ class StagingOptions(BaseModel):
         "auto", description="How staged reads and writes storage; auto: io_uring for direct I/O, else psync."
     )
     group_bytes: int | None = Field(None, ge=1, description="Bytes of one staged copy. Default 1 MiB.")
-    groups: int | None = Field(None, ge=1, le=1024, description="Staged groups in flight, a number. Default 2 or more.")
+    groups: int | None = Field(
+        None, ge=1, le=1024, description="Staged groups in flight, a number. Default 2 with psync, 8 with io_uring."
+    )
     wait: Literal["spin", "block"] = Field("spin", description="How a worker waits for the device.")
 
 
@@ -196,7 +198,9 @@ class Family:
         runtime = session.runtime
         name = self.path_name(session, request.io_path)
         options = session.options
-        blocks = group_blocks(request.iodepth, request.max_block_size, options.group_bytes, options.groups)
+        uring = uses_io_uring(options.reader, files, request.iodepth)
+        groups = options.groups or (URING_GROUPS if uring else PSYNC_GROUPS)
+        blocks = group_blocks(request.iodepth, request.max_block_size, options.group_bytes, groups)
         if name != "sync":
             state.events = [runtime.create_event() for _ in range(request.iodepth)]
         if name == "staged":

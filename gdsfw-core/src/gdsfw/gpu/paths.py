@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from gdsfw.backend import Buffer, FileHandle, Request
     from gdsfw.gpu.vendor import FileLibrary, Runtime
 
+#: Groups in flight by default. psync reads one group while another is copied. With io_uring a group ends with its
+#: slowest block, so many small ones keep the device's queue fuller.
+PSYNC_GROUPS, URING_GROUPS = 2, 8
 #: Bytes that one staged copy should have: enough to hide its fixed cost of a few microseconds at 55 GB/s.
 GROUP_BYTES = 1 << 20
 
@@ -58,10 +61,14 @@ class PathParts:
     keep: list[Any] = field(default_factory=list)
 
 
-def group_blocks(iodepth: int, block: int, group_bytes: int | None, groups: int | None) -> int:
-    """Blocks of one staged group: at least two groups in flight where the depth allows, no larger than needed."""
-    most = max(1, iodepth // (groups or 2))
-    return max(1, min(most, -(-(group_bytes or GROUP_BYTES) // block)))
+def group_blocks(iodepth: int, block: int, group_bytes: int | None, groups: int) -> int:
+    """Blocks of one staged group: no more than `groups` groups need to fill the depth, no larger than needed."""
+    return max(1, min(iodepth // groups, -(-(group_bytes or GROUP_BYTES) // block)))
+
+
+def uses_io_uring(reader: str, files: Sequence[FileHandle], iodepth: int) -> bool:
+    """Whether staged reads by io_uring: it pays where storage has latency to hide, psync where data is in memory."""
+    return reader == "io_uring" or (reader == "auto" and iodepth > 1 and any(file.direct for file in files))
 
 
 def make(name: str, files: Sequence[FileHandle], buffer: Buffer, request: Request, parts: PathParts) -> IOPath:
@@ -149,9 +156,8 @@ def _staged(files: Sequence[FileHandle], buffer: Buffer, request: Request, parts
 
 
 def _storage_table(reader: str, files: Sequence[FileHandle], request: Request) -> tuple[NativeTable, Any]:
-    """The table for host memory: io_uring pays where storage has latency to hide, psync where data is in memory."""
-    direct = any(file.direct for file in files)
-    if reader == "psync" or (reader == "auto" and not (direct and request.iodepth > 1)):
+    """The table for host memory, and the options that must live as long."""
+    if not uses_io_uring(reader, files, request.iodepth):
         return native.psync_table(), None
     from gdsfw.engine.native_table import UringOptions
     from gdsfw.engine.native_uring import uring_table
