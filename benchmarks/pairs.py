@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import random
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+
+Figures = Mapping[str, float]
 
 
 @dataclass(frozen=True)
@@ -34,11 +36,15 @@ class Comparison:
         return medians[int(0.025 * len(medians))], medians[int(0.975 * len(medians)) - 1]
 
 
-def interleave(ours: Callable[[], float], theirs: Callable[[], float], pairs: int) -> Comparison:
-    """Run both `pairs` times in turn, after one round that is not counted; who goes first alternates."""
-    ours(), theirs()
-    mine: list[float] = []
-    other: list[float] = []
+def interleave_figures(ours: Callable[[], Figures], theirs: Callable[[], Figures], pairs: int) -> dict[str, Comparison]:
+    """Run both `pairs` times in turn, after one round that is not counted; who goes first alternates.
+
+    Returns:
+        A comparison of each figure that both have.
+    """
+    shared = [name for name in ours() if name in theirs()]
+    mine: list[Figures] = []
+    other: list[Figures] = []
     for number in range(pairs):
         if number % 2 == 0:
             mine.append(ours())
@@ -46,4 +52,12 @@ def interleave(ours: Callable[[], float], theirs: Callable[[], float], pairs: in
         else:
             other.append(theirs())
             mine.append(ours())
-    return Comparison(tuple(mine), tuple(other))
+    return {
+        name: Comparison(tuple(figures[name] for figures in mine), tuple(figures[name] for figures in other))
+        for name in shared
+    }
+
+
+def interleave(ours: Callable[[], float], theirs: Callable[[], float], pairs: int) -> Comparison:
+    """The same for one figure."""
+    return interleave_figures(lambda: {"figure": ours()}, lambda: {"figure": theirs()}, pairs)["figure"]
