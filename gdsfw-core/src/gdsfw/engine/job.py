@@ -17,6 +17,7 @@ from gdsfw.errors import UnavailableError
 if TYPE_CHECKING:
     from gdsfw.backend import FileHandle
     from gdsfw.engine.spec import Live
+    from gdsfw.engine.written import OwnPatterns
     from gdsfw.plugins import JobHooks, PluginManager
     from gdsfw.workload.plan_model import FilePlan, JobPlan, WorkerPlan
 
@@ -54,9 +55,10 @@ class JobRun:
     Args:
         plan: what to run.
         plugins: where the backend and the plugins around it live.
+        own_patterns: what earlier jobs of the run left in files of backends with names of their own.
     """
 
-    def __init__(self, plan: JobPlan, plugins: PluginManager) -> None:
+    def __init__(self, plan: JobPlan, plugins: PluginManager, own_patterns: OwnPatterns) -> None:
         job, backend = plan.job, plan.backend.name
         self.plan = plan
         self.hooks: JobHooks = plugins.job_hooks(backend, tuple(job.plugins))
@@ -71,6 +73,7 @@ class JobRun:
         self._seeds: dict[str, int] = {}
         self._registered: set[int] = set()
         self._undo = Undo()
+        self._own_patterns = own_patterns
         self._new_seed = job.verify.seed if job.verify and job.verify.seed is not None else secrets.randbits(63)
 
     @property
@@ -114,8 +117,12 @@ class JobRun:
         self.phases.teardown += time.monotonic() - began
 
     def record_written(self) -> None:
-        """Tell the manifests what this job left in its files."""
-        if self.plan.job.writes and self.plan.backend.namespace == "files":
+        """Keep what this job left in its files: in the manifests, or for the rest of the run."""
+        if not self.plan.job.writes:
+            return
+        if self.plan.backend.namespace == "own":
+            self._own_patterns.record(self, self._seeds)
+        else:
             from gdsfw.engine.written import record_written
 
             record_written(self, self._seeds)
@@ -186,7 +193,9 @@ class JobRun:
             return 0
         if file.path not in self._seeds:
             self._seeds[file.path] = self._new_seed
-            if job.reads and self.plan.backend.namespace == "files":
+            if job.reads and self.plan.backend.namespace == "own":
+                self._seeds[file.path] = self._own_patterns.seed(job, file)
+            elif job.reads:
                 from gdsfw.engine.written import recorded_seed
 
                 self._seeds[file.path] = recorded_seed(job, file)

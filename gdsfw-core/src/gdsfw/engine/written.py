@@ -1,4 +1,7 @@
-"""What jobs leave in gdsfw's files, kept in the manifests: seeds and ranges of the verification pattern."""
+"""What jobs leave in files: seeds and ranges of the verification pattern.
+
+Kept in the manifests; for backends with names of their own, whose data lives as long as the process, in the run.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,48 @@ if TYPE_CHECKING:
     from gdsfw.engine.job import JobRun
     from gdsfw.workload.model import Job
     from gdsfw.workload.plan_model import FilePlan
+
+
+class OwnPatterns:
+    """Patterns in the files of backends with names of their own."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str], tuple[int, tuple[tuple[int, int], ...]]] = {}
+
+    def seed(self, job: Job, file: FilePlan) -> int:
+        """Seed of the pattern that is in a file.
+
+        Raises:
+            UnavailableError: no earlier job of this run wrote a pattern into the range that the job verifies.
+        """
+        seed, ranges = self._known.get((str(job.backend), file.path), (0, ()))
+        if any(at <= file.start and file.start + file.length <= at + size for at, size in ranges):
+            return seed
+        raise UnavailableError(
+            f"job {job.name}: verify: no earlier job of this run wrote the pattern into {file.path} from {file.start} "
+            f"to {file.start + file.length}",
+            hint="write it first, in the same run, with `verify: true`",
+        )
+
+    def record(self, run: JobRun, seeds: Mapping[str, int]) -> None:
+        """Note for every file of a job that wrote what it holds now: the pattern where this job verified."""
+        for name in run.paths:
+            key = (run.plan.backend.name, name)
+            kept = self._known.get(key, (0, ()))[1] if run.plan.job.reads else ()
+            if run.plan.job.verify is None:
+                self._known.pop(key, None)
+            else:
+                self._known[key] = seeds.get(name, 0), merge_ranges([*kept, *_acknowledged(run, name)])
+
+
+def _acknowledged(run: JobRun, name: str) -> list[tuple[int, int]]:
+    """Ranges of a file that the workers' loops say are written with the pattern."""
+    return [
+        (start, length)
+        for worker in run.workers
+        for index, start, length in (worker.outcome.result.written or () if worker.outcome.result else ())
+        if worker.worker_plan.files[index].path == name
+    ]
 
 
 def recorded_seed(job: Job, file: FilePlan) -> int:
@@ -36,6 +81,30 @@ def recorded_seed(job: Job, file: FilePlan) -> int:
     )
 
 
+#: Seeds in files of backends with names of their own, by backend and name: their data lives as long as this process.
+_OWN_SEEDS: dict[tuple[str, str], int] = {}
+
+
+def own_seed(backend: str, job: Job, file: FilePlan) -> int:
+    """Seed of the pattern in a file of a backend with names of its own.
+
+    Raises:
+        UnavailableError: no job of this process wrote it with `verify`.
+    """
+    try:
+        return _OWN_SEEDS[backend, file.path]
+    except KeyError:
+        raise UnavailableError(
+            f"job {job.name}: verify: no job of this run wrote {file.path} with `verify: true`",
+            hint="let an earlier job write it (files_from)",
+        ) from None
+
+
+def record_own(backend: str, seeds: Mapping[str, int]) -> None:
+    """Note the seeds of files that a job of such a backend wrote."""
+    _OWN_SEEDS.update({(backend, name): seed for name, seed in seeds.items()})
+
+
 def record_written(run: JobRun, seeds: Mapping[str, int]) -> None:
     """Note for every file of a job what it holds now: the pattern where this job verified, else other data."""
     job = run.plan.job
@@ -50,11 +119,7 @@ def record_written(run: JobRun, seeds: Mapping[str, int]) -> None:
         covered = planned.start == 0 and not job.io_size and job.share == "all" and job.offset == 0
         ranges = list(entry.written) if job.reads and job.verify else []
         if job.verify is not None:
-            for worker in run.workers:
-                result = worker.outcome.result
-                for index, start, length in (result.written or ()) if result else ():
-                    if worker.worker_plan.files[index].path == name:
-                        ranges.append((start, length))
+            ranges += _acknowledged(run, name)
         manifest.update(
             path.name,
             complete=entry.complete or (whole and covered),
