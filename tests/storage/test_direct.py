@@ -10,9 +10,10 @@ import pytest
 from gdsfw.backend import Alignment, Target
 from gdsfw.errors import UnavailableError
 from gdsfw.storage import filesystems
-from gdsfw.storage.alignment import PAGE, dioalign, file_alignment, misalignment
+from gdsfw.storage.alignment import PAGE, file_alignment, misalignment
 from gdsfw.storage.residency import cache_state, drop_cache, resident_bytes
 from gdsfw.storage.safe_open import close_file, open_target
+from gdsfw.storage.statx import dioalign
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from gdsfw.backend import Target
 from gdsfw.errors import ExitCode, RefusedError, UnavailableError, UsageError
+from gdsfw.storage.identity import identify
 from gdsfw.storage.manifest import NAME, Manifest
 from gdsfw.storage.safe_open import close_file, open_target
 
@@ -184,6 +185,15 @@ def test_a_file_that_took_the_place_of_gdsfws_own_is_the_users(target: Make, tmp
     assert (tmp_path / "file").read_bytes() == b"precious"
 
 
+def test_a_file_that_was_deleted_and_made_anew_is_the_users(target: Make, tmp_path: Path) -> None:
+    """The new file often has the old one's inode number; its time of birth tells them apart."""
+    close_file(open_target(target(create=True), "rw"))
+    (tmp_path / "file").unlink()
+    (tmp_path / "file").write_bytes(b"precious")
+    refused(target(), match="gdsfw did not create it")
+    assert (tmp_path / "file").read_bytes() == b"precious"
+
+
 def test_a_file_that_grew_beyond_what_gdsfw_made_is_the_users(target: Make, tmp_path: Path) -> None:
     close_file(open_target(target(create=True), "rw"))
     with (tmp_path / "file").open("ab") as file:
@@ -216,7 +226,7 @@ def test_a_new_file_has_its_size_and_is_recorded(target: Make, tmp_path: Path) -
     close_file(handle)
     path = tmp_path / "deep/er/new"
     assert path.stat().st_size == 12345
-    assert Manifest.load(path.parent).owns("new", path.stat())
+    assert Manifest.load(path.parent).owns("new", identify(path))
     assert stat.S_IMODE((path.parent / NAME).stat().st_mode) == 0o600
 
 

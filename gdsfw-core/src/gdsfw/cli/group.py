@@ -24,8 +24,6 @@ COMMANDS = {
     "init": Entry("gdsfw.cli.init", "Write a workload to start from."),
     "backends": Entry("gdsfw.cli.backends", "List backends and plugins: what is usable, and why not."),
     "devices": Entry("gdsfw.cli.devices", "List the devices that workers can be put on."),
-    "compare": Entry("gdsfw.cli.compare", "Compare results."),
-    "report": Entry("gdsfw.cli.report", "Show or convert a result."),
     "clean": Entry("gdsfw.cli.clean", "Delete the files that gdsfw created."),
     "version": Entry("gdsfw.cli.version", "Show the versions of gdsfw, its engine and its plugins."),
 }

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from gdsfw.engine.spec import EndedBy
 from gdsfw.errors import UnavailableError
+from gdsfw.storage.identity import identify
 from gdsfw.storage.manifest import Manifest, merge_ranges
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def recorded_seed(job: Job, file: FilePlan) -> int:
     path = Path(file.path)
     manifest = Manifest.load(path.parent)
     entry = manifest.entry(path.name)
-    if entry is not None and entry.is_file(path.stat()) and entry.holds_pattern(file.start, file.length):
+    if entry is not None and entry.is_file(identify(path)) and entry.holds_pattern(file.start, file.length):
         return entry.pattern_seed
     known = sum(length for _, length in entry.written) if entry else 0
     doubt = f" ({manifest.distrust})" if manifest.distrust else ""

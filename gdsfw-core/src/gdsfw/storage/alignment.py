@@ -2,47 +2,14 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import stat
-import sys
-from functools import lru_cache
 from pathlib import Path
 
 from gdsfw.backend import Alignment
+from gdsfw.storage.statx import dioalign
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
-
-# statx(2): not in Python before 3.15. Values from <linux/stat.h> and <fcntl.h>.
-_AT_EMPTY_PATH = 0x1000
-_STATX_DIOALIGN = 0x2000
-_MASK_AT, _MEMORY_AT, _OFFSET_AT, _SIZE = 0, 152, 156, 256
-
-
-@lru_cache(maxsize=1)
-def _statx() -> ctypes._NamedFuncPointer | None:
-    try:
-        call = ctypes.CDLL(None, use_errno=True).statx
-    except (OSError, AttributeError):
-        return None
-    call.argtypes = (ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_uint, ctypes.c_void_p)
-    call.restype = ctypes.c_int
-    return call
-
-
-def dioalign(fd: int) -> tuple[int, int] | None:
-    """(memory, offset) alignment that the kernel states, (0, 0) for "no direct I/O", None when it says nothing."""
-    call = _statx()
-    answer = ctypes.create_string_buffer(_SIZE)
-    if call is None or call(fd, b"", _AT_EMPTY_PATH, _STATX_DIOALIGN, answer):
-        return None
-    if not _word(answer.raw, _MASK_AT) & _STATX_DIOALIGN:
-        return None
-    return _word(answer.raw, _MEMORY_AT), _word(answer.raw, _OFFSET_AT)
-
-
-def _word(raw: bytes, at: int) -> int:
-    return int.from_bytes(raw[at : at + 4], sys.byteorder)
 
 
 def _sector(device: int) -> int | None:

@@ -9,8 +9,9 @@ import stat
 from dataclasses import dataclass, field
 
 from gdsfw.backend import Alignment
-from gdsfw.storage.alignment import dioalign, file_alignment
+from gdsfw.storage.alignment import file_alignment
 from gdsfw.storage.filesystems import RAM_BACKED, journals_data, kind, mount_of
+from gdsfw.storage.statx import dioalign
 
 
 @dataclass(frozen=True)

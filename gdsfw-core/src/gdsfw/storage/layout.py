@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from gdsfw.backend import Pattern, Target
 from gdsfw.engine import pattern as pattern_data
 from gdsfw.errors import RefusedError, StoppedError, UnavailableError
+from gdsfw.storage.identity import identify
 from gdsfw.storage.manifest import Entry, Manifest
 from gdsfw.storage.safe_open import close_file, open_target
 
@@ -88,18 +89,18 @@ def ensure_file(
 def _reusable(target: Target, need_pattern: bool) -> Entry | None:
     """The entry of an existing file that will do; None when the file must be written; refuses the user's."""
     try:
-        status = target.path.lstat()
+        found = identify(target.path)
     except FileNotFoundError:
         return None
     manifest = Manifest.load(target.path.parent)
     entry = manifest.entry(target.path.name)
-    if entry is None or not manifest.owns(target.path.name, status):
+    if entry is None or not manifest.owns(target.path.name, found):
         doubt = f" ({manifest.distrust})" if manifest.distrust else ""
         raise RefusedError(
             f"{target.path} exists and gdsfw did not create it{doubt}",
             hint="choose another `name` or `directory`, or name the file with `filename` to read it as it is",
         )
-    if status.st_size < target.nbytes or not entry.complete:
+    if found.status.st_size < target.nbytes or not entry.complete:
         return None
     if entry.generations or not entry.holds_pattern(0, target.nbytes):
         return None if need_pattern else entry

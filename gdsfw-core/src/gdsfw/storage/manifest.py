@@ -1,8 +1,8 @@
 """Which files of a directory gdsfw created, and what it wrote into them: `.gdsfw-manifest.json`.
 
 The manifest decides what may be overwritten and deleted, so a planted one must not be believed: it counts only as a
-regular file of this user that nobody else may write, and an entry only while device and inode still are the file's
-and the file is no longer than gdsfw made it.
+regular file of this user that nobody else may write, and an entry only while device, inode and time of birth still are
+the file's and the file is no longer than gdsfw made it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gdsfw.storage.identity import Identity
 
 NAME = ".gdsfw-manifest.json"
 LOCK = ".gdsfw-manifest.lock"
@@ -29,6 +32,7 @@ class Entry:
     Args:
         size: bytes it was made for; a file that has grown beyond is the user's.
         created: gdsfw created it, so `clean` may delete it; else it only wrote into it, with permission.
+        born: time of birth in nanoseconds, None where the file system does not keep it.
         complete: it holds data from end to end, whatever data that is.
         pattern_seed: of the verification pattern in it.
         written: merged (start, length) ranges that hold the pattern.
@@ -42,17 +46,19 @@ class Entry:
     job: str
     file_id: int
     created: bool
+    born: int | None = None
     complete: bool = False
     pattern_seed: int = 0
     generations: bool = False
     written: tuple[tuple[int, int], ...] = ()
     unknown: tuple[tuple[int, int], ...] = ()
 
-    def is_file(self, status: os.stat_result) -> bool:
-        """Whether a file with this status is the one recorded."""
+    def is_file(self, found: Identity) -> bool:
+        """Whether this is the file recorded."""
+        status = found.status
         return (
             stat.S_ISREG(status.st_mode)
-            and (status.st_dev, status.st_ino) == (self.device, self.inode)
+            and (status.st_dev, status.st_ino, found.born) == (self.device, self.inode, self.born)
             and status.st_size <= self.size
         )
 
@@ -84,10 +90,10 @@ class Manifest:
         """What is recorded of a file name."""
         return self.entries.get(name)
 
-    def owns(self, name: str, status: os.stat_result) -> bool:
-        """Whether gdsfw created the file that has this name and status."""
+    def owns(self, name: str, found: Identity) -> bool:
+        """Whether gdsfw created the file that was found at this name."""
         entry = self.entries.get(name)
-        return entry is not None and entry.created and entry.is_file(status)
+        return entry is not None and entry.created and entry.is_file(found)
 
     def record(self, entry: Entry) -> None:
         """Add or replace an entry, here and on disk."""

@@ -18,6 +18,7 @@ from gdsfw.errors import GdsfwError, RefusedError, UnavailableError, UsageError
 from gdsfw.storage.block_devices import device_use, loop_behind
 from gdsfw.storage.direct import DirectDecision, decide
 from gdsfw.storage.filesystems import SPECIAL, kind, mount_of
+from gdsfw.storage.identity import Identity, identify
 from gdsfw.storage.manifest import Entry, Manifest
 
 _KINDS = {
@@ -116,9 +117,7 @@ def _create(target: Target) -> int:
     except OSError as error:
         _explain(path, error)
     try:
-        status = os.fstat(fd)
-        entry = Entry(path.name, status.st_dev, status.st_ino, target.nbytes, target.job, target.file_id, created=True)
-        Manifest.load(path.parent).record(entry)
+        Manifest.load(path.parent).record(_entry(target, identify(fd), created=True))
         _reserve(fd, target)
         return os.open(f"/proc/self/fd/{fd}", os.O_PATH | os.O_CLOEXEC)
     finally:
@@ -157,11 +156,11 @@ def _judge(target: Target, fd: int, writes: bool) -> None:
             f"{path} is a block device, and this version writes to none. {device_use(status.st_rdev).describe()}",
             hint="use a file on a file system",
         )
-    _judge_writing(target, status)
+    _judge_writing(target, identify(fd))
 
 
-def _judge_writing(target: Target, status: os.stat_result) -> None:
-    path = target.path
+def _judge_writing(target: Target, found: Identity) -> None:
+    path, status = target.path, found.status
     if status.st_nlink != 1:
         raise RefusedError(f"{path} has {status.st_nlink} hard links", hint="name a file that has one name only")
     loop = loop_behind(status.st_dev, status.st_ino)
@@ -169,7 +168,7 @@ def _judge_writing(target: Target, status: os.stat_result) -> None:
         raise RefusedError(f"{path} is the file behind {loop}", hint=f"detach it first: losetup -d {loop}")
     manifest = Manifest.load(path.parent)
     entry = manifest.entry(path.name)
-    if entry is not None and manifest.owns(path.name, status):
+    if entry is not None and manifest.owns(path.name, found):
         if entry.size < target.nbytes:
             manifest.update(path.name, size=target.nbytes, complete=False)
         return
@@ -181,18 +180,23 @@ def _judge_writing(target: Target, status: os.stat_result) -> None:
             f"{path} exists and gdsfw did not create it{doubt}",
             hint="choose another name, or say `allow_overwrite: true` if its contents may be lost",
         )
-    if entry is None or not entry.is_file(status):
-        manifest.record(
-            Entry(
-                path.name,
-                status.st_dev,
-                status.st_ino,
-                max(target.nbytes, status.st_size),
-                target.job,
-                target.file_id,
-                created=False,
-            )
-        )
+    if entry is None or not entry.is_file(found):
+        manifest.record(_entry(target, found, created=False))
+
+
+def _entry(target: Target, found: Identity, *, created: bool) -> Entry:
+    """What the manifest keeps of a file that gdsfw writes."""
+    status = found.status
+    return Entry(
+        name=target.path.name,
+        device=status.st_dev,
+        inode=status.st_ino,
+        size=max(target.nbytes, status.st_size),
+        job=target.job,
+        file_id=target.file_id,
+        created=created,
+        born=found.born,
+    )
 
 
 def _reopen(target: Target, reference: int, writes: bool) -> FileHandle:
