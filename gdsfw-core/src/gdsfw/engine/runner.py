@@ -11,6 +11,7 @@ from gdsfw.engine.failures import describe, error_results, exit_code_of, status_
 from gdsfw.engine.interrupts import Interrupts
 from gdsfw.engine.job import JobRun, LayoutProgress
 from gdsfw.engine.stage import Sample, StageRun
+from gdsfw.engine.written import OwnPatterns
 from gdsfw.errors import ExitCode, InternalError, worst
 from gdsfw.results.build import JobFacts, job_result, phases
 from gdsfw.results.environment import host_facts
@@ -40,6 +41,7 @@ class Runner:
         self._progress = progress
         self._argv = list(argv)
         self._interrupts = Interrupts()
+        self._own_patterns = OwnPatterns()
         self._jobs: list[JobResult] = []
         self._errors: list[ErrorResult] = []
         self.abandoned = False
@@ -78,7 +80,7 @@ class Runner:
         )
 
     def _run_stage(self, plan: StagePlan) -> None:
-        jobs = [JobRun(job, self._plugins) for job in plan.jobs]
+        jobs = [JobRun(job, self._plugins, self._own_patterns) for job in plan.jobs]
         stage = StageRun(
             jobs, stop_together=plan.stop_together, interrupted=self._interrupts.flag, observe=self._observe
         )
