@@ -1,19 +1,22 @@
 /* buffers.c - what write buffers hold.
  *
- * Constant or repeated data flatters storage that compresses or deduplicates. So every slot is filled with random bytes
- * once, and each write stamps a new random number into every 512 bytes of its block: a cheap way (fio does the same)
- * to make no sector repeat. `compress_percent` leaves that share of every 4 KiB zero; with `dedupe_percent` all slots
- * hold the same bytes and that share of the writes repeats one fixed stamp.
+ * Constant or repeated data flatters storage that compresses or deduplicates. A block below 64 KiB is made anew for
+ * each write: the worker's pool of random bytes xored with a random 64-bit number, so that neither a block nor a part
+ * of one occurs twice in a record that storage compresses. A larger block keeps the random bytes of its slot, which lie
+ * further apart than most compressors look back, and gets a stamp of that number in every 512 bytes, so that no sector
+ * repeats (fio does the same). `compress_percent` leaves that share of every 4 KiB zero; with `dedupe_percent` all
+ * slots hold the same bytes and that share of the writes has one fixed number.
  */
+#include "vectorised.h"
 #include "worker.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { STAMP_EVERY = 512, LARGEST_PIECE = 4096, STAGING_BYTES = 1 << 20 };
+enum { STAMP_EVERY = 512, LARGEST_PIECE = 4096, STAGING_BYTES = 1 << 20, STAMPED_FROM = 64 << 10 };
 
-#define REPEATED_STAMP 0x6764736677ull
+#define REPEATED_NONCE 0x6764736677ull
 
 static uint64_t block_size(const struct gdsfw_blocks *blocks, bool largest) {
   uint64_t found = blocks->count ? blocks->choices[0].size : 0;
@@ -63,6 +66,18 @@ static int fill_through_copy(struct worker *w, uint32_t slot, uint64_t buffer_of
   return 0;
 }
 
+/* As long as the largest block that is made anew. */
+static int make_pool(struct worker *w, uint64_t smallest, uint64_t largest) {
+  uint64_t size = largest < STAMPED_FROM ? largest : STAMPED_FROM;
+  if (!w->stamps || smallest >= STAMPED_FROM)
+    return 0;
+  w->pool = malloc(size);
+  if (!w->pool)
+    return ENOMEM;
+  make_data(w, 0, w->pool, size, 0);
+  return 0;
+}
+
 int buffers_init(struct worker *w) {
   const struct gdsfw_config *c = w->config;
   const struct gdsfw_blocks *blocks = &c->shape.blocks[DIRECTION_WRITE];
@@ -74,6 +89,8 @@ int buffers_init(struct worker *w) {
   w->stamps = host && c->write_fill == FILL_RANDOM && w->stamp_random;
   if (!c->shape.writes || c->write_fill == FILL_PATTERN)
     return 0;
+  if (make_pool(w, smallest, largest))
+    return ENOMEM;
   for (uint32_t slot = 0; slot < c->iodepth; slot++) {
     uint64_t at = c->buffer_offset + slot * c->slot_stride;
     if (host)
@@ -84,15 +101,58 @@ int buffers_init(struct worker *w) {
   return 0;
 }
 
-static void stamp(struct worker *w, uint8_t *data, uint64_t size) {
+static uint64_t next_nonce(struct worker *w) {
   uint64_t nonce = stream_next(&w->nonces);
-  if (w->config->dedupe_percent && ((unsigned __int128)nonce * 100) >> 64 < w->config->dedupe_percent)
-    nonce = REPEATED_STAMP;
+  bool repeats = w->config->dedupe_percent && ((unsigned __int128)nonce * 100) >> 64 < w->config->dedupe_percent;
+  return repeats ? REPEATED_NONCE : nonce;
+}
+
+static void stamp(struct worker *w, uint8_t *data, uint64_t size, uint64_t nonce) {
   for (uint64_t piece = 0; piece < size; piece += w->stamp_piece)
     for (uint64_t at = piece; at < piece + w->stamp_random && at + 8 <= size; at += STAMP_EVERY) {
       uint64_t value = nonce + at * GOLD;
       memcpy(data + at, &value, sizeof value);
     }
+}
+
+VECTORISED static void xor_into(uint8_t *restrict to, const uint8_t *restrict from, uint64_t size, uint64_t nonce) {
+  uint64_t whole = size / 8 * 8;
+  for (uint64_t at = 0; at < whole; at += 8) {
+    uint64_t value;
+    memcpy(&value, from + at, sizeof value);
+    value ^= nonce;
+    memcpy(to + at, &value, sizeof value);
+  }
+  for (uint64_t at = whole; at < size; at++)
+    to[at] = from[at] ^ ((const uint8_t *)&nonce)[at % 8];
+}
+
+static void make_anew(struct worker *w, uint8_t *data, uint64_t size, uint64_t nonce) {
+  if (w->stamp_random == w->stamp_piece) {
+    xor_into(data, w->pool, size, nonce);
+    return;
+  }
+  for (uint64_t at = 0; at < size; at += w->stamp_piece) {
+    uint64_t piece = size - at < w->stamp_piece ? size - at : w->stamp_piece;
+    uint64_t random = piece < w->stamp_random ? piece : w->stamp_random;
+    xor_into(data + at, w->pool + at, random, nonce);
+    memset(data + at + random, 0, piece - random);
+  }
+}
+
+static void prepare_random(struct worker *w, uint8_t *data, uint64_t size, uint32_t slot) {
+  if (w->pool && size < STAMPED_FROM) {
+    make_anew(w, data, size, next_nonce(w));
+    /* A larger block that is to repeat begins with the slot's own bytes. */
+    w->stale[slot] |= w->config->dedupe_percent != 0;
+    return;
+  }
+  if (w->stale[slot]) {
+    make_data(w, slot, data, size, 0);
+    w->stale[slot] = false;
+  }
+  if (w->stamps)
+    stamp(w, data, size, next_nonce(w));
 }
 
 bool buffers_prepare(struct worker *w, const struct gdsfw_planned_io *io, uint64_t buffer_offset, uint32_t slot,
@@ -103,14 +163,7 @@ bool buffers_prepare(struct worker *w, const struct gdsfw_planned_io *io, uint64
     *skip = !verify_fill(w, io, buffer_offset, &verdict);
     return !*skip || worker_fail(w, OPERATION_FILL, io, verdict);
   }
-  if (!(w->io.flags & GDSFW_HOST_VISIBLE))
-    return true;
-  uint8_t *data = (uint8_t *)(uintptr_t)w->config->buffer + buffer_offset;
-  if (w->stale[slot]) {
-    make_data(w, slot, data, io->size, 0);
-    w->stale[slot] = false;
-  }
-  if (w->stamps)
-    stamp(w, data, io->size);
+  if (w->io.flags & GDSFW_HOST_VISIBLE)
+    prepare_random(w, (uint8_t *)(uintptr_t)w->config->buffer + buffer_offset, io->size, slot);
   return true;
 }

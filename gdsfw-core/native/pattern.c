@@ -7,16 +7,11 @@
  */
 #include "engine.h"
 #include "random.h"
+#include "vectorised.h"
 
 #include <string.h>
 
 enum { CHUNK_BITS = 12, CHUNK = 1 << CHUNK_BITS, LANES = CHUNK / 4 };
-
-#if defined(__x86_64__) && defined(__gnu_linux__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
-#define VECTORISED __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define VECTORISED
-#endif
 
 static uint64_t file_key(const struct gdsfw_pattern *p) {
   return mix64(mix64(p->seed) ^ p->file_id * GOLD) ^ mix64(p->generation + 1);

@@ -125,4 +125,5 @@ void worker_free(struct worker *w) {
   free(w->offset_files);
   free(w->unsynced);
   free(w->stale);
+  free(w->pool);
 }

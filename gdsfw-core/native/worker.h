@@ -34,7 +34,8 @@ struct worker {
   struct stream nonces;
   uint64_t stamp_piece, stamp_random; /* of every so many bytes the first so many are random */
   bool stamps;                        /* write buffers get a mark that makes each block unique */
-  bool *stale;                        /* by slot: a read has replaced the data to write */
+  bool *stale;                        /* by slot: something else has replaced the data to write */
+  uint8_t *pool;                      /* random bytes that small blocks are made from, NULL without any */
 
   struct track track;
   bool *unsynced; /* by file: written since the last flush */

@@ -26,7 +26,7 @@ def blocks(spec: LoopSpec, count: int, size: int = BLOCK) -> list[bytes]:
     data.make(memoryview(buffer), 0)
     written = []
     for _ in range(count):
-        data.stamp(memoryview(buffer)[:size])
+        data.prepare(memoryview(buffer)[:size], 0, stale=False)
         written.append(bytes(buffer[:size]))
     return written
 

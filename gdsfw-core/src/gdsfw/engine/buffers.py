@@ -1,9 +1,11 @@
 """What write buffers hold. The twin of native/buffers.c: the same bytes for the same spec.
 
-Constant or repeated data flatters storage that compresses or deduplicates. So every slot is filled with random bytes
-once, and each write stamps a new random number into every 512 bytes of its block: a cheap way (fio does the same) to
-make no sector repeat. compress_percent leaves that share of every 4 KiB zero; with dedupe_percent all slots hold the
-same bytes and that share of the writes repeats one fixed stamp.
+Constant or repeated data flatters storage that compresses or deduplicates. A block below 64 KiB is made anew for each
+write: the worker's pool of random bytes xored with a random 64-bit number, so that neither a block nor a part of one
+occurs twice in a record that storage compresses. A larger block keeps the random bytes of its slot, which lie further
+apart than most compressors look back, and gets a stamp of that number in every 512 bytes, so that no sector repeats
+(fio does the same). compress_percent leaves that share of every 4 KiB zero; with dedupe_percent all slots hold the same
+bytes and that share of the writes has one fixed number.
 """
 
 from __future__ import annotations
@@ -21,7 +23,9 @@ if TYPE_CHECKING:
 STAMP_EVERY = 512
 LARGEST_PIECE = 4096
 STAGING_BYTES = 1 << 20
-REPEATED_STAMP = 0x6764736677
+REPEATED_NONCE = 0x6764736677
+#: Blocks of this size and more are stamped, smaller ones made anew.
+STAMPED_FROM = 64 << 10
 _STAMP = struct.Struct("=Q")
 
 
@@ -37,6 +41,11 @@ class WriteData:
         # In whole stamps, so that a stamp never reaches into the compressible part.
         self._random = self._piece * (100 - spec.compress_percent) // 100 // 8 * 8
         self._stamps = not self._zero and self._random > 0
+        self._pool = b""
+        if self._stamps and spec.rw != "read" and spec.write_blocks.smallest < STAMPED_FROM:
+            pool = bytearray(min(spec.write_blocks.largest, STAMPED_FROM))
+            self.make(memoryview(pool), 0)
+            self._pool = bytes(pool)
 
     def make(self, view: memoryview, slot: int, at: int = 0) -> None:
         """Base data of a slot from its byte `at` on, a multiple of the piece, into `view` (bytes)."""
@@ -59,13 +68,39 @@ class WriteData:
             pieces.append((at, data))
         return pieces
 
-    def stamp(self, view: memoryview) -> None:
-        """Make the block in `view` (bytes) unlike every other block written."""
-        if not self._stamps:
-            return
+    def prepare(self, view: memoryview, slot: int, stale: bool) -> bool:
+        """Make the block in `view` (bytes) unlike every other block written.
+
+        Args:
+            stale: something else has replaced the slot's own data.
+
+        Returns:
+            Whether the slot's data is stale now.
+        """
+        if self._pool and len(view) < STAMPED_FROM:
+            self._make_anew(view, self._next_nonce())
+            # A larger block that is to repeat begins with the slot's own bytes.
+            return stale or self._dedupe > 0
+        if stale:
+            self.make(view, slot)
+        if self._stamps:
+            self._stamp(view, self._next_nonce())
+        return False
+
+    def _next_nonce(self) -> int:
         nonce = self._nonces.next()
-        if self._dedupe and nonce * 100 >> 64 < self._dedupe:
-            nonce = REPEATED_STAMP
+        repeats = self._dedupe and nonce * 100 >> 64 < self._dedupe
+        return REPEATED_NONCE if repeats else nonce
+
+    def _make_anew(self, view: memoryview, nonce: int) -> None:
+        size = len(view)
+        piece = _STAMP.pack(nonce) * (self._random // _STAMP.size) + bytes(self._piece - self._random)
+        key = (piece * -(-size // self._piece))[:size]
+        # One number with as many digits as the block has bytes: a loop over them would take a thousand times as long.
+        mixed = int.from_bytes(key, "little") ^ int.from_bytes(self._pool[:size], "little")
+        view[:] = mixed.to_bytes(size, "little")
+
+    def _stamp(self, view: memoryview, nonce: int) -> None:
         put = _STAMP.pack_into
         last = len(view) - _STAMP.size
         for piece in range(0, len(view), self._piece):

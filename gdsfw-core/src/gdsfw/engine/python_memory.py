@@ -42,7 +42,7 @@ class Memory:
         self._fill = getattr(io, "fill", None)
         self._verify = getattr(io, "verify", None)
         self._data = WriteData(spec)
-        # By slot: a read has replaced the data to write.
+        # By slot: something else has replaced the data to write.
         self._stale = [False] * spec.iodepth
         self.stats = VerifyStats()
 
@@ -101,11 +101,7 @@ class Memory:
         if self._spec.write_fill == "pattern":
             self._fill_pattern(io, at)
         elif self._view is not None:
-            data = self._view[at : at + io.size]
-            if self._stale[slot]:
-                self._data.make(data, slot)
-                self._stale[slot] = False
-            self._data.stamp(data)
+            self._stale[slot] = self._data.prepare(self._view[at : at + io.size], slot, self._stale[slot])
 
     def _fill_pattern(self, io: PlannedIO, at: int) -> None:
         done = 0
