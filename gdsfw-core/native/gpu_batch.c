@@ -1,10 +1,10 @@
 /* gpu_batch.c - the batch queue: the file library's own batch interface. Every event's status and count is read: a
  * status call that succeeds says nothing about the I/Os.
  *
- * A handle of the library takes one submission at a time: entries of a second one that is submitted before the first is
- * through are never reported (libcufile 1.15 in compatibility mode). So there are as many handles as submissions can
- * be in flight. Entries stay where they are until the last one of their submission has completed, since the library
- * may look at them until then; each entry's cookie leads back to its submission.
+ * A handle of the library takes one submission at a time: entries of a second one that is submitted before the first
+ * is through may never be reported (seen with a library of 2026 that bounced through host memory). So there are as many
+ * handles as submissions can be in flight. Entries stay where they are until the last one of their submission has
+ * completed, since the library may look at them until then; each entry's cookie leads back to its submission.
  */
 #include "gpu_internal.h"
 

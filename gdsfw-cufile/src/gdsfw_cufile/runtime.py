@@ -38,7 +38,9 @@ class CudaRuntime:
 
             library = ctypes.CDLL("libcuda.so.1")
         except (ImportError, OSError) as error:
-            raise UnavailableError(f"the CUDA driver cannot be used: {error}", hint=_missing()) from error
+            raise UnavailableError(
+                f"backend cufile: the CUDA driver cannot be used: {error}", hint=_missing()
+            ) from error
         self._driver = driver
         self._symbols = {name: _address(library, symbol) for name, symbol in _SYMBOLS.items()}
         self._contexts: dict[int, Any] = {}
@@ -46,7 +48,7 @@ class CudaRuntime:
         try:
             self._call(driver.cuInit, 0)
         except (BackendError, RuntimeError) as error:
-            raise UnavailableError(f"cuInit failed: {error}", hint="look at `nvidia-smi`") from error
+            raise UnavailableError(f"backend cufile: cuInit failed: {error}", hint="look at `nvidia-smi`") from error
 
     def symbols(self) -> Mapping[str, int]:
         """Addresses of libcuda's functions."""

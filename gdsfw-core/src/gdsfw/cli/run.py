@@ -9,7 +9,9 @@ import typer
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from gdsfw.plugins import PluginManager
     from gdsfw.results.model import RunResult
+    from gdsfw.workload.model import Workload
     from gdsfw.workload.plan_model import Plan
 
 
@@ -62,19 +64,26 @@ def command(
     if plan_only:
         _show_plan(plan, as_json)
         return
-    from gdsfw.engine.runner import Runner
-    from gdsfw.results.progress import Progress
-    from gdsfw.workload.dump import dump
-
-    runner = Runner(plan, plugins, Progress(sys.stderr, quiet or as_json), sys.argv)
-    result = runner.run(dump(workload))
+    result, abandoned = _measure(plan, plugins, workload, quiet or as_json)
     _deliver(result, file, destination, to_stdout=as_json or output == "-", quiet=quiet)
-    if runner.abandoned:
+    if abandoned:
         # A thread is still inside a call that does not return: nothing may wait for it.
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(result.exit_code)
     raise typer.Exit(result.exit_code)
+
+
+def _measure(plan: Plan, plugins: PluginManager, workload: Workload, quiet: bool) -> tuple[RunResult, bool]:
+    """Run the plan; also says whether a worker had to be left behind."""
+    import sys
+
+    from gdsfw.engine.runner import Runner
+    from gdsfw.results.progress import Progress
+    from gdsfw.workload.dump import dump
+
+    runner = Runner(plan, plugins, Progress(sys.stderr, quiet), sys.argv)
+    return runner.run(dump(workload)), runner.abandoned
 
 
 def _show_plan(plan: Plan, as_json: bool) -> None:

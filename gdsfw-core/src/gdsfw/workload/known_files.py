@@ -91,10 +91,11 @@ def file_id(path: str, *, own_namespace: bool = False) -> int:
 
 def made_by_gdsfw(path: str) -> bool:
     """Whether the manifest beside the file says that gdsfw made it, so that layout may make it longer."""
+    from gdsfw.storage.identity import identify
     from gdsfw.storage.manifest import Manifest
 
     file = Path(path)
     try:
-        return Manifest.load(file.parent).owns(file.name, file.lstat())
+        return Manifest.load(file.parent).owns(file.name, identify(file))
     except OSError:
         return False
