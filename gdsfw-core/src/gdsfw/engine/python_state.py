@@ -193,8 +193,8 @@ class LoopState:
 
     def finish(self) -> LoopResult:
         """Flush if asked to, stop the clock and sum up."""
-        if self.spec.end_fsync and self.ended_by is not EndedBy.ERROR:
-            self.flush(data_only=False)
+        if self.spec.end_fsync and self.ended_by is not EndedBy.ERROR and not self.flush(data_only=False):
+            self.ended_by = EndedBy.ERROR
         self.in_flight = None
         now = now_ns()
         if not self.measuring:

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TYPE_CHECKING, Literal
 
+from gdsfw.engine.ranges import check_spec
+
 if TYPE_CHECKING:
     from gdsfw.backend import Buffer, IOPath
     from gdsfw.engine.histogram import Histogram
@@ -48,12 +50,15 @@ class LoopFile:
 
     Args:
         pattern_seed: of this file (files laid out by different runs have different seeds); unused without verify.
+        known: sorted, merged (start, length) ranges in bytes that hold the pattern; None when all of the file does.
+            What is read elsewhere is not verified.
     """
 
     file_id: int
     start: int
     length: int
     pattern_seed: int = 0
+    known: tuple[tuple[int, int], ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -171,13 +176,18 @@ class DirectionStats:
 
 @dataclass
 class VerifyStats:
-    """Bytes checked, bytes that should have been, and what was wrong."""
+    """Bytes checked, bytes that should have been, and what was wrong.
+
+    unknown_bytes: read beside those, where nobody can say what should be there: the pattern was never written, or a
+    write failed.
+    """
 
     checked_bytes: int = 0
     expected_bytes: int = 0
     checked_blocks: int = 0
     bad_blocks: int = 0
     mismatches: tuple[Mismatch, ...] = ()
+    unknown_bytes: int = 0
 
 
 @dataclass
@@ -220,9 +230,13 @@ class Loop:
     """A prepared loop of one worker: `run` on the worker's thread, everything else from the main thread.
 
     `gdsfw.engine.native.NativeLoop` and `gdsfw.engine.python_loop.PythonLoop` implement it.
+
+    Raises:
+        UsageError: an offset, a length or a buffer range that no backend may be asked for.
     """
 
     def __init__(self, spec: LoopSpec, path: IOPath, buffer: Buffer) -> None:
+        check_spec(spec, buffer)
         self.spec = spec
         self.path = path
         self.buffer = buffer

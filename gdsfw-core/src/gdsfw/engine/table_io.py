@@ -24,6 +24,7 @@ from gdsfw.engine.native_table import (
     QueueOptions,
     RequestStruct,
 )
+from gdsfw.engine.ranges import check_io
 from gdsfw.errors import Domain
 
 if TYPE_CHECKING:
@@ -116,6 +117,7 @@ class TableIO:
         return self._values[id(file)]
 
     def _move(self, name: str, opcode: int, file: FileHandle, size: int, file_offset: int, buffer_offset: int) -> int:
+        check_io(self.buffer, size, file_offset, buffer_offset)
         wanted = RequestStruct(
             opcode=opcode,
             file=self._value(file),
@@ -170,6 +172,7 @@ class QueueTableIO(TableIO):
             self._queue = None
 
     def _request(self, request: QueueRequest) -> RequestStruct:
+        check_io(self.buffer, request.size, request.file_offset, request.buffer_offset)
         return RequestStruct(
             opcode=int(request.direction == "write"),
             file=self._value(request.file),
@@ -183,6 +186,7 @@ class QueueTableIO(TableIO):
     def _move(self, name: str, opcode: int, file: FileHandle, size: int, file_offset: int, buffer_offset: int) -> int:
         if self.table.write if opcode else self.table.read:
             return super()._move(name, opcode, file, size, file_offset, buffer_offset)
+        check_io(self.buffer, size, file_offset, buffer_offset)
         queue = self._opened()
         one = RequestStruct(opcode, 0, self._value(file), self.buffer.address, size, file_offset, buffer_offset, 0)
         if self._checked("submit", self._functions.submit, queue, c.pointer(one), 1) != 1:

@@ -82,30 +82,6 @@ def recorded_seed(job: Job, file: FilePlan) -> int:
     )
 
 
-#: Seeds in files of backends with names of their own, by backend and name: their data lives as long as this process.
-_OWN_SEEDS: dict[tuple[str, str], int] = {}
-
-
-def own_seed(backend: str, job: Job, file: FilePlan) -> int:
-    """Seed of the pattern in a file of a backend with names of its own.
-
-    Raises:
-        UnavailableError: no job of this process wrote it with `verify`.
-    """
-    try:
-        return _OWN_SEEDS[backend, file.path]
-    except KeyError:
-        raise UnavailableError(
-            f"job {job.name}: verify: no job of this run wrote {file.path} with `verify: true`",
-            hint="let an earlier job write it (files_from)",
-        ) from None
-
-
-def record_own(backend: str, seeds: Mapping[str, int]) -> None:
-    """Note the seeds of files that a job of such a backend wrote."""
-    _OWN_SEEDS.update({(backend, name): seed for name, seed in seeds.items()})
-
-
 def record_written(run: JobRun, seeds: Mapping[str, int]) -> None:
     """Note for every file of a job what it holds now: the pattern where this job verified, else other data."""
     job = run.plan.job
