@@ -11,7 +11,7 @@
 
 #include <stdbool.h>
 
-#define GDSFW_ENGINE_ABI 1u
+#define GDSFW_ENGINE_ABI 2u
 #define GDSFW_EXPORT __attribute__((visibility("default")))
 
 enum { DIRECTION_READ = 0, DIRECTION_WRITE = 1 };
@@ -57,12 +57,19 @@ struct gdsfw_blocks {
   uint64_t step;
 };
 
+struct gdsfw_span {
+  uint64_t start;
+  uint64_t length;
+};
+
 struct gdsfw_loop_file {
   uint64_t value; /* what the table's functions get as `file` */
   uint64_t file_id;
   uint64_t pattern_seed;
   uint64_t start;
   uint64_t length;
+  const struct gdsfw_span *known; /* sorted and merged: what holds the pattern; NULL for everything */
+  uint64_t known_count;
 };
 
 /* How offsets are drawn. theta: zipf exponent, pareto h, normal deviation in percent, mean length of runs. */
@@ -186,6 +193,7 @@ struct gdsfw_result {
   uint64_t storage_ns, copy_ns;
   uint64_t cpu_ns;
   uint64_t checked_bytes, expected_bytes, checked_blocks, bad_blocks;
+  uint64_t unknown_bytes;         /* read, but nobody can say what they should be */
   uint64_t failure_count;         /* all of them; the first RESULT_FAILURES are described */
   uint64_t written_count;         /* ranges in config->written, UINT64_MAX when there are more than fit */
   uint64_t log_errno;             /* why the I/O log is incomplete, 0 when it is not */

@@ -15,15 +15,49 @@ static void keep_bad_block(struct gdsfw_result *result, uint32_t file, const str
     result->bad[result->bad_blocks] = (struct gdsfw_bad_block){file, *mismatch};
 }
 
+/* From `at` on: how many bytes, at most `size`, are all known to hold the pattern, or all are not. */
+static uint64_t known_run(const struct gdsfw_loop_file *file, uint64_t at, uint64_t size, bool *known) {
+  *known = true;
+  if (!file->known)
+    return size;
+  uint64_t low = 0, high = file->known_count;
+  while (low < high) {
+    uint64_t middle = low + (high - low) / 2;
+    if (file->known[middle].start + file->known[middle].length <= at)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  uint64_t until = UINT64_MAX;
+  if (low < file->known_count) {
+    const struct gdsfw_span *span = &file->known[low];
+    *known = span->start <= at;
+    until = *known ? span->start + span->length : span->start;
+  } else {
+    *known = false;
+  }
+  return until - at < size ? until - at : size;
+}
+
+/* From there on: how many bytes share what they should be; false when nobody can say what that is. */
+static bool expected_run(const struct worker *w, uint32_t file, uint64_t at, uint64_t size, uint64_t *run,
+                         uint32_t *generation) {
+  bool known;
+  uint64_t step = known_run(&w->config->shape.files[file], at, size, &known);
+  *run = track_run(&w->track, file, at, step, generation);
+  /* After a failed write the bytes may be old or new. */
+  return known && !(*generation & GENERATION_UNKNOWN);
+}
+
 bool verify_block(struct worker *w, const struct gdsfw_planned_io *io, uint64_t buffer_offset) {
   struct gdsfw_mismatch first = {0};
-  uint64_t bad = 0, step;
+  uint64_t bad = 0, step, checked_before = w->result->checked_bytes;
   for (uint64_t done = 0; done < io->size; done += step) {
     uint32_t generation;
-    step = track_run(&w->track, io->file, io->offset + done, io->size - done, &generation);
-    /* After a failed write nobody can say what the bytes should be. */
-    if (generation & GENERATION_UNKNOWN)
+    if (!expected_run(w, io->file, io->offset + done, io->size - done, &step, &generation)) {
+      w->result->unknown_bytes += step;
       continue;
+    }
     w->result->expected_bytes += step;
     struct gdsfw_pattern pattern = pattern_of(w, io->file, generation);
     struct gdsfw_mismatch mismatch;
@@ -40,7 +74,7 @@ bool verify_block(struct worker *w, const struct gdsfw_planned_io *io, uint64_t 
       first = mismatch;
     bad += mismatch.bad_bytes;
   }
-  w->result->checked_blocks++;
+  w->result->checked_blocks += w->result->checked_bytes > checked_before;
   if (bad) {
     first.bad_bytes = bad;
     keep_bad_block(w->result, io->file, &first);

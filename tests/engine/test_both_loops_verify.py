@@ -187,6 +187,7 @@ def test_after_a_failed_write_nobody_knows_what_to_expect(twins: Any, way: str) 
     store = twins.store([bytearray(content(0, BLOCK))], faults={failing: twins.errno(errno.EIO)})
     result = twins.run(way, spec, store).result
     unknown = next((i for i in range(failing + 1, 12) if calls[i] == "write"), 12) - failing - 1
+    assert result.verify.unknown_bytes == unknown * BLOCK
     assert result.verify.bad_blocks == 0
     assert result.verify.expected_bytes == result.verify.checked_bytes == result.read.bytes - unknown * BLOCK
 
@@ -196,3 +197,73 @@ def test_acknowledged_ranges_are_merged_and_leave_out_failed_blocks(twins: Any, 
     store = twins.store([bytearray(512 + LENGTH)], faults={3: twins.errno(errno.EIO)})
     result = twins.run(way, spec, store).result
     assert result.written == ((0, 512, 3 * BLOCK), (0, 512 + 4 * BLOCK, 6 * BLOCK + 100))
+
+
+#: A part of the second block, the end of the fourth to the middle of the seventh, all from the fourteenth on.
+KNOWN = ((BLOCK + 100, 1000), (4 * BLOCK - 1, 2 * BLOCK + 2048), (13 * BLOCK, 3 * BLOCK))
+KNOWN_BYTES = sum(length for _, length in KNOWN)
+
+
+def known_content() -> bytearray:
+    """The pattern where it is known to be, zeros elsewhere."""
+    data = bytearray(LENGTH)
+    for start, length in KNOWN:
+        data[start : start + length] = content(start, length)
+    return data
+
+
+@pytest.mark.parametrize("block", [512, 1000, 4 * KIB, 12 * KIB])
+def test_only_what_is_known_to_be_written_is_verified(twins: Any, way: str, path: Path, block: int) -> None:
+    path.write_bytes(known_content())
+    spec = replace(READ, files=(replace(FILE, known=KNOWN),), read_blocks=BlockSizes(((block, 1),)))
+    verify = twins.run_on_files(way, spec, [path]).verify
+    assert verify.checked_bytes == verify.expected_bytes == KNOWN_BYTES
+    assert verify.unknown_bytes == LENGTH - KNOWN_BYTES
+    assert verify.bad_blocks == 0
+    touched = {at // block for start, length in KNOWN for at in range(start, start + length)}
+    assert verify.checked_blocks == len(touched)
+
+
+def test_damage_is_found_at_both_ends_of_a_known_range_and_not_beside_it(twins: Any, way: str, path: Path) -> None:
+    for start, length in KNOWN:
+        for at, bad in ((start - 1, 0), (start, 1), (start + length - 1, 1), (start + length, 0)):
+            if at >= LENGTH:
+                continue
+            data = known_content()
+            data[at] ^= 4
+            path.write_bytes(data)
+            verify = twins.run_on_files(way, replace(READ, files=(replace(FILE, known=KNOWN),)), [path]).verify
+            assert (verify.bad_blocks, [m.file_offset for m in verify.mismatches]) == (bad, [at] * bad)
+
+
+def test_nothing_known_is_nothing_checked(twins: Any, way: str, path: Path) -> None:
+    path.write_bytes(bytes(LENGTH))
+    verify = twins.run_on_files(way, replace(READ, files=(replace(FILE, known=()),)), [path]).verify
+    assert (verify.checked_bytes, verify.expected_bytes, verify.checked_blocks, verify.bad_blocks) == (0, 0, 0, 0)
+    assert verify.unknown_bytes == LENGTH
+
+
+def test_known_ranges_belong_to_their_file(twins: Any, way: str, path: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.write_bytes(known_content())
+    spec = replace(READ, files=(FILE, replace(FILE, known=KNOWN)))
+    verify = twins.run_on_files(way, spec, [path, other]).verify
+    assert verify.checked_bytes == verify.expected_bytes == LENGTH + KNOWN_BYTES
+    assert (verify.unknown_bytes, verify.bad_blocks) == (LENGTH - KNOWN_BYTES, 0)
+
+
+def test_known_ranges_and_generations_go_together(twins: Any, way: str) -> None:
+    spec = replace(WRITE, rw="readwrite", loops=4, verify=Verify(generations=True))
+    spec = replace(spec, files=(replace(FILE, known=KNOWN),))
+    verify = twins.run(way, spec, twins.store([known_content()])).result.verify
+    assert verify.bad_blocks == 0
+    assert verify.checked_bytes == verify.expected_bytes > 0
+    assert verify.unknown_bytes > 0
+
+
+@pytest.mark.parametrize("way_of_use", [{"end_fsync": True}, {"fsync_every": 16}])
+def test_a_failed_flush_ends_the_loop_with_an_error(twins: Any, way: str, way_of_use: dict[str, Any]) -> None:
+    store = twins.store([bytearray(LENGTH)], flush_faults={0: twins.errno(errno.EIO)})
+    result = twins.run(way, replace(WRITE, **way_of_use), store).result
+    assert (result.ended_by, result.error_count) == (EndedBy.ERROR, 1)
+    assert (result.errors[0].operation, result.errors[0].code) == ("flush", errno.EIO)

@@ -22,7 +22,7 @@ from gdsfw.engine.native_table import (
 )
 
 #: GDSFW_ENGINE_ABI of engine.h, what the library states.
-ENGINE_ABI: Final = 1
+ENGINE_ABI: Final = 2
 
 
 class BlockChoice(c.Structure):
@@ -37,6 +37,12 @@ class BlocksStruct(c.Structure):
     _fields_: ClassVar = [("choices", c.POINTER(BlockChoice)), ("count", c.c_uint64), ("step", c.c_uint64)]
 
 
+class SpanStruct(c.Structure):
+    """struct gdsfw_span."""
+
+    _fields_: ClassVar = [("start", c.c_uint64), ("length", c.c_uint64)]
+
+
 class LoopFileStruct(c.Structure):
     """struct gdsfw_loop_file."""
 
@@ -46,6 +52,8 @@ class LoopFileStruct(c.Structure):
         ("pattern_seed", c.c_uint64),
         ("start", c.c_uint64),
         ("length", c.c_uint64),
+        ("known", c.POINTER(SpanStruct)),
+        ("known_count", c.c_uint64),
     ]
 
 
@@ -218,6 +226,7 @@ class Result(Versioned):
         ("expected_bytes", c.c_uint64),
         ("checked_blocks", c.c_uint64),
         ("bad_blocks", c.c_uint64),
+        ("unknown_bytes", c.c_uint64),
         ("failure_count", c.c_uint64),
         ("written_count", c.c_uint64),
         ("log_errno", c.c_uint64),

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gdsfw.backend import Buffer, IOPath
-    from gdsfw.engine.spec import BlockSizes, LoopSpec
+    from gdsfw.engine.spec import BlockSizes, LoopFile, LoopSpec
 
 Operation = Literal["read", "write", "flush", "fill", "copy", "verify", "submit", "reap", "open", "register"]
 
@@ -48,13 +48,19 @@ def _blocks(sizes: BlockSizes) -> abi.BlocksStruct:
     return abi.BlocksStruct(choices, len(sizes.choices), sizes.step)
 
 
+def _file(value: int, file: LoopFile) -> abi.LoopFileStruct:
+    entry = abi.LoopFileStruct(value, file.file_id, file.pattern_seed, file.start, file.length)
+    if file.known is not None:
+        # Room for one at least: a pointer to nothing would mean that everything is known.
+        entry.known = (abi.SpanStruct * max(1, len(file.known)))(*(abi.SpanStruct(*span) for span in file.known))
+        entry.known_count = len(file.known)
+    return entry
+
+
 def shape(spec: LoopSpec, file_values: tuple[int, ...] = ()) -> abi.Shape:
     """The sequence of I/O of a spec; `file_values` are what the table calls the files (0 for a preview)."""
     values = file_values or (0,) * len(spec.files)
-    entries = [
-        abi.LoopFileStruct(value, file.file_id, file.pattern_seed, file.start, file.length)
-        for value, file in zip(values, spec.files, strict=True)
-    ]
+    entries = [_file(value, file) for value, file in zip(values, spec.files, strict=True)]
     return abi.Shape(
         reads=spec.rw != "write",
         writes=spec.rw != "read",
@@ -252,6 +258,7 @@ def _verify(result: abi.Result, spec: LoopSpec) -> VerifyStats | None:
         result.checked_blocks,
         result.bad_blocks,
         tuple(_bad_block(bad) for bad in result.bad[:shown]),
+        result.unknown_bytes,
     )
 
 

@@ -6,6 +6,7 @@ Memory that the host can touch is handled here; other memory by the path's own `
 from __future__ import annotations
 
 import errno
+from bisect import bisect_right
 from typing import TYPE_CHECKING, Any
 
 from gdsfw.backend import Pattern
@@ -106,7 +107,7 @@ class Memory:
     def _fill_pattern(self, io: PlannedIO, at: int) -> None:
         done = 0
         while done < io.size:
-            size, generation = self._run(io, done)
+            size, generation = self._run(io, done, io.size - done)
             # Without generations every write repeats generation 0.
             following = (generation & ~UNKNOWN) + 1 if self._spec.verify and self._spec.verify.generations else 0
             wanted = self._pattern(io, following)
@@ -120,7 +121,8 @@ class Memory:
     def check(self, io: PlannedIO, slot: int, failed: Callable[[OSError | BackendError], bool]) -> bool:
         """Compare what a read brought with what should be there; what differs goes into `stats`.
 
-        Bytes of a block whose last write failed are not expected: nobody can say what they should be.
+        Bytes outside the file's known ranges and of a block whose last write failed are not expected: nobody can say
+        what they should be.
 
         Args:
             failed: told of a failure of the path's `verify`; False ends the loop.
@@ -131,10 +133,13 @@ class Memory:
         at = self.offset(slot)
         first: PatternMismatch | None = None
         bad = done = 0
+        checked_before = self.stats.checked_bytes
         while done < io.size:
-            size, generation = self._run(io, done)
+            known, size = self._known(io, done)
+            size, generation = self._run(io, done, size)
             begin, done = done, done + size
-            if generation & UNKNOWN:
+            if not known or generation & UNKNOWN:
+                self.stats.unknown_bytes += size
                 continue
             self.stats.expected_bytes += size
             try:
@@ -147,7 +152,7 @@ class Memory:
             if mismatch is not None:
                 first = first or mismatch
                 bad += mismatch.bad_bytes
-        self.stats.checked_blocks += 1
+        self.stats.checked_blocks += self.stats.checked_bytes > checked_before
         if first is not None:
             self._note_bad(Mismatch(io.file, first.file_offset, first.expected, first.found, bad))
         return True
@@ -165,11 +170,23 @@ class Memory:
             self.stats.mismatches += (mismatch,)
         self.stats.bad_blocks += 1
 
-    def _run(self, io: PlannedIO, done: int) -> tuple[int, int]:
-        """From byte `done` of a block on: how many bytes share one generation, and which."""
+    def _known(self, io: PlannedIO, done: int) -> tuple[bool, int]:
+        """From byte `done` of a block on: whether bytes are known to hold the pattern, and for how many that is so."""
+        known, size = self._spec.files[io.file].known, io.size - done
+        if known is None:
+            return True, size
+        at = io.offset + done
+        index = bisect_right(known, at, key=sum)
+        if index == len(known):
+            return False, size
+        start, length = known[index]
+        return start <= at, min(size, (start + length if start <= at else start) - at)
+
+    def _run(self, io: PlannedIO, done: int, size: int) -> tuple[int, int]:
+        """From byte `done` of a block on: how many bytes, at most `size`, share one generation, and which."""
         if self._track is None:
-            return io.size - done, 0
-        return self._track.run(io.file, io.offset + done, io.size - done)
+            return size, 0
+        return self._track.run(io.file, io.offset + done, size)
 
     def _pattern(self, io: PlannedIO, generation: int) -> Pattern:
         file = self._spec.files[io.file]
