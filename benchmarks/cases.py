@@ -98,8 +98,10 @@ def sequential(bench: Bench) -> Iterator[Case]:
         for rw in ("read", "write"):
             job: Mapping[str, Any] = {
                 "backend": "posix", "io_path": "psync", "rw": rw, "block_size": "1MiB", "size": "512MiB",
-                "directory": str(bench.disk), "direct": direct, "allow_overwrite": True, "end_fsync": rw == "write",
+                "directory": str(bench.disk), "direct": direct,
             }  # fmt: skip
+            if rw == "write":
+                job = {**job, "allow_overwrite": True, "end_fsync": True}
             fio = (
                 "--ioengine=psync", f"--rw={rw}", "--bs=1m", "--size=512m", f"--directory={bench.disk}", "--thread",
                 f"--direct={int(direct)}", "--end_fsync=1",
