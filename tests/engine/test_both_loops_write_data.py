@@ -41,7 +41,7 @@ def written(twins: Any, way: str, spec: LoopSpec) -> bytes:
 
 @pytest.mark.parametrize("sizes", SIZES)
 @pytest.mark.parametrize("share", [{}, {"compress_percent": 37}, {"dedupe_percent": 40}])
-def test_the_loops_write_the_same_bytes(twins: Any, way: str, sizes: str, share: dict[str, int]) -> None:
+def test_the_loops_write_the_same_bytes(twins: Any, way: str, sizes: str, share: dict[str, Any]) -> None:
     spec = replace(SPEC, write_blocks=SIZES[sizes], **share)
     for one in (spec, replace(spec, rw="readwrite", random=True, read_blocks=SIZES[sizes])):
         assert written(twins, way, one) == written(twins, "python", one)

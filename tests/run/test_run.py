@@ -230,3 +230,58 @@ def _no_direct(folder: Path) -> bool:
     handle = open_target(Target(str(probe), 1, 4096), "r")
     close_file(handle)
     return not handle.direct
+
+
+def test_a_file_written_in_part_is_verified_in_part(gdsfw: Gdsfw) -> None:
+    """A write job that its runtime ended leaves blocks that nobody wrote: those are unknown, not corrupt."""
+    write = {
+        "name": "w", "rw": "randwrite", "size": "64MiB", "block_size": "64KiB", "verify": True,
+        "runtime": "200ms", "rate_iops": 1000,
+    }  # fmt: skip
+    written = gdsfw.run(write).jobs[0]
+    assert written["ended_by"] == "runtime"
+    nbytes, known = 64 * MIB, written["write"]["bytes"]
+    assert 0 < known < nbytes
+    path = gdsfw.folder / "data/w.0.0"
+    read = {
+        "name": "r", "rw": "read", "filename": str(path), "block_size": "1MiB", "verify": True,
+        "numjobs": 2, "share": "split",
+    }  # fmt: skip
+    ended = gdsfw.run(read)
+    verify = ended.jobs[0]["verify"]
+    assert verify["checked_bytes"] == verify["expected_bytes"] == known
+    assert verify["unknown_bytes"] == nbytes - known
+    assert verify["bad_blocks"] == 0
+    manifest = json.loads((gdsfw.folder / "data/.gdsfw-manifest.json").read_text())
+    (start, length) = manifest["files"][0]["written"][-1]
+    with path.open("r+b") as file:
+        file.seek(start + length - 1)
+        last = file.read(1)
+        file.seek(start + length - 1)
+        file.write(bytes([last[0] ^ 1]))
+    damaged = gdsfw.run(read, code=1)
+    (mismatch,) = damaged.jobs[0]["verify"]["mismatches"]
+    assert (mismatch["file_offset"], mismatch["bad_bytes"]) == (start + length - 1, 1)
+
+
+def test_a_file_that_no_verifying_job_wrote_is_not_verified(gdsfw: Gdsfw) -> None:
+    gdsfw.run({"name": "w", "rw": "write", "size": "1MiB"})
+    path = str(gdsfw.folder / "data/w.0.0")
+    ended = gdsfw.run({"name": "r", "rw": "read", "filename": path, "verify": True}, code=3)
+    assert "nothing of" in ended.jobs[0]["errors"][0]["message"]
+
+
+def test_rewrites_counted_in_the_pattern_are_not_taken_for_the_old_pattern(gdsfw: Gdsfw) -> None:
+    mix = {"name": "m", "rw": "randrw", "size": "1MiB", "verify": {"generations": True}}
+    gdsfw.run(mix)
+    path = str(gdsfw.folder / "data/m.0.0")
+    gdsfw.run({"name": "r", "rw": "read", "filename": path, "verify": True}, code=3)
+
+
+def test_a_killed_write_job_leaves_nothing_that_is_taken_for_the_pattern(gdsfw: Gdsfw) -> None:
+    write = {"name": "w", "rw": "randwrite", "size": "1MiB", "verify": True, "runtime": "60s"}
+    process = gdsfw.start_measuring(write)
+    process.kill()
+    gdsfw.ended(process)
+    path = str(gdsfw.folder / "data/w.0.0")
+    gdsfw.run({"name": "r", "rw": "read", "filename": path, "verify": True}, code=3)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from gdsfw.backend import Target, Worker
 from gdsfw.engine.loop_spec import OpenFile
 from gdsfw.engine.worker import Gate, Undo, WorkerThread
+from gdsfw.engine.written import Recorded, forget_overwritten, record_written, recorded_pattern
 from gdsfw.errors import UnavailableError
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ class JobRun:
         self.session: Any = None
         self.started_ns = 0  # CLOCK_MONOTONIC when the workers were let go
         self._shared: dict[str, FileHandle] = {}
-        self._seeds: dict[str, int] = {}
+        self._patterns: dict[str, Recorded] = {}
         self._registered: set[int] = set()
         self._undo = Undo()
         self._own_patterns = own_patterns
@@ -100,6 +101,8 @@ class JobRun:
         for plan in self.plan.workers:
             files = [self._open(file) for file in plan.files]
             self.workers.append(self._worker(plan, files, gate, on_change))
+        if self.plan.job.writes and self.plan.backend.namespace == "files":
+            forget_overwritten(self)
         if self.plan.job.invalidate and self.plan.backend.namespace == "files":
             self._invalidate()
 
@@ -120,12 +123,11 @@ class JobRun:
         """Keep what this job left in its files: in the manifests, or for the rest of the run."""
         if not self.plan.job.writes:
             return
+        seeds = {path: pattern.seed for path, pattern in self._patterns.items()}
         if self.plan.backend.namespace == "own":
-            self._own_patterns.record(self, self._seeds)
+            self._own_patterns.record(self, seeds)
         else:
-            from gdsfw.engine.written import record_written
-
-            record_written(self, self._seeds)
+            record_written(self, seeds)
 
     def _lay_out(self, layout: LayoutProgress) -> None:
         """Files that gdsfw makes up must hold data before a job reads them."""
@@ -170,7 +172,11 @@ class JobRun:
             self._undo.push("gdsfw_close_file", lambda: self.hooks.gdsfw_close_file(session=self.session, file=opened))
             if self.plan.job.file_handles == "shared":
                 self._shared[file.path] = handle
-        return OpenFile(self._decide(file, handle), handle, self._seed(file))
+        file = self._decide(file, handle)
+        pattern = self._pattern(file.path, handle.target.nbytes)
+        checks = self.plan.job.reads and self.plan.job.verify is not None
+        known = pattern.known(file.start, file.length) if checks else None
+        return OpenFile(file, handle, pattern.seed, known)
 
     def _decide(self, file: FilePlan, handle: FileHandle) -> FilePlan:
         """Fill in what only the opened file could tell, and check that the range is there to be read."""
@@ -186,20 +192,25 @@ class JobRun:
             )
         return file
 
-    def _seed(self, file: FilePlan) -> int:
-        """Seed of the file's pattern: a new one when the job writes it all anew, else the one that is in it."""
+    def _pattern(self, path: str, nbytes: int) -> Recorded:
+        """The pattern of a file of `nbytes` bytes: a new one when the job writes it all anew, else what is in it."""
         job = self.plan.job
-        if job.verify is None:
-            return 0
-        if file.path not in self._seeds:
-            self._seeds[file.path] = self._new_seed
-            if job.reads and self.plan.backend.namespace == "own":
-                self._seeds[file.path] = self._own_patterns.seed(job, file)
-            elif job.reads:
-                from gdsfw.engine.written import recorded_seed
-
-                self._seeds[file.path] = recorded_seed(job, file)
-        return self._seeds[file.path]
+        if path not in self._patterns:
+            wanted = [
+                (file.start, nbytes - file.start if file.decided_at_start else file.length)
+                for worker in self.plan.workers
+                for file in worker.files
+                if file.path == path
+            ]
+            if job.verify is None:
+                self._patterns[path] = Recorded()
+            elif not job.reads:
+                self._patterns[path] = Recorded(self._new_seed)
+            elif self.plan.backend.namespace == "own":
+                self._patterns[path] = self._own_patterns.find(job, path, wanted)
+            else:
+                self._patterns[path] = recorded_pattern(job, path, wanted)
+        return self._patterns[path]
 
     def _invalidate(self) -> None:
         """Drop the files from the page cache, as fio's `invalidate` does."""

@@ -47,11 +47,13 @@ def request(plan: JobPlan, files: Sequence[OpenFile]) -> Request:
 
 @dataclass(frozen=True)
 class OpenFile:
-    """A file of a worker: its plan with the range known by now, its handle, the seed of its pattern."""
+    """A file of a worker: its plan with the range known by now, its handle, the seed of its pattern, and which
+    (start, length) ranges hold it; None when all does."""
 
     plan: FilePlan
     handle: FileHandle
     pattern_seed: int = 0
+    known: tuple[tuple[int, int], ...] | None = None
 
 
 def loop_spec(plan: JobPlan, worker: WorkerPlan, files: Sequence[OpenFile], path: IOPath) -> LoopSpec:
@@ -66,7 +68,8 @@ def loop_spec(plan: JobPlan, worker: WorkerPlan, files: Sequence[OpenFile], path
         write_blocks=job.blocks("write"),
         block_align=job.block_align or 0,
         files=tuple(
-            LoopFile(file.plan.file_id, file.plan.start, file.plan.length, file.pattern_seed) for file in files
+            LoopFile(file.plan.file_id, file.plan.start, file.plan.length, file.pattern_seed, file.known)
+            for file in files
         ),
         seed=worker.seed,
         read_percent=job.rwmixread,

@@ -5,7 +5,8 @@ Kept in the manifests; for backends with names of their own, whose data lives as
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,27 +18,42 @@ from gdsfw.storage.manifest import Manifest, merge_ranges
 if TYPE_CHECKING:
     from gdsfw.engine.job import JobRun
     from gdsfw.workload.model import Job
-    from gdsfw.workload.plan_model import FilePlan
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """The pattern in a file: its seed, and the merged (start, length) ranges in bytes that hold it."""
+
+    seed: int = 0
+    ranges: tuple[tuple[int, int], ...] = ()
+
+    def known(self, start: int, length: int) -> tuple[tuple[int, int], ...] | None:
+        """The ranges, for a loop that goes over these bytes; None when all of them hold the pattern."""
+        whole = any(at <= start and start + length <= at + size for at, size in self.ranges)
+        return None if whole else self.ranges
+
+    def reaches(self, wanted: Iterable[tuple[int, int]]) -> bool:
+        """Whether a byte of these (start, length) ranges holds the pattern."""
+        return any(at < start + length and start < at + size for start, length in wanted for at, size in self.ranges)
 
 
 class OwnPatterns:
     """Patterns in the files of backends with names of their own."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str, str], tuple[int, tuple[tuple[int, int], ...]]] = {}
+        self._known: dict[tuple[str, str], Recorded] = {}
 
-    def seed(self, job: Job, file: FilePlan) -> int:
-        """Seed of the pattern that is in a file.
+    def find(self, job: Job, path: str, wanted: Sequence[tuple[int, int]]) -> Recorded:
+        """The pattern in a file, of which the job verifies the (start, length) ranges `wanted`.
 
         Raises:
-            UnavailableError: no earlier job of this run wrote a pattern into the range that the job verifies.
+            UnavailableError: no earlier job of this run wrote a pattern there.
         """
-        seed, ranges = self._known.get((str(job.backend), file.path), (0, ()))
-        if any(at <= file.start and file.start + file.length <= at + size for at, size in ranges):
-            return seed
+        recorded = self._known.get((str(job.backend), path), Recorded())
+        if recorded.reaches(wanted):
+            return recorded
         raise UnavailableError(
-            f"job {job.name}: verify: no earlier job of this run wrote the pattern into {file.path} from {file.start} "
-            f"to {file.start + file.length}",
+            f"job {job.name}: verify: no earlier job of this run wrote the pattern into {path} {_extent(wanted)}",
             hint="write it first, in the same run, with `verify: true`",
         )
 
@@ -45,11 +61,12 @@ class OwnPatterns:
         """Note for every file of a job that wrote what it holds now: the pattern where this job verified."""
         for name in run.paths:
             key = (run.plan.backend.name, name)
-            kept = self._known.get(key, (0, ()))[1] if run.plan.job.reads else ()
+            kept = self._known.get(key, Recorded()).ranges if _keeps_pattern(run.plan.job) else ()
             if run.plan.job.verify is None:
                 self._known.pop(key, None)
             else:
-                self._known[key] = seeds.get(name, 0), merge_ranges([*kept, *_acknowledged(run, name)])
+                ranges = merge_ranges([*kept, *_acknowledged(run, name)])
+                self._known[key] = Recorded(seeds.get(name, 0), ranges)
 
 
 def _acknowledged(run: JobRun, name: str) -> list[tuple[int, int]]:
@@ -62,24 +79,45 @@ def _acknowledged(run: JobRun, name: str) -> list[tuple[int, int]]:
     ]
 
 
-def recorded_seed(job: Job, file: FilePlan) -> int:
-    """Seed of the pattern that is in a file.
+def _keeps_pattern(job: Job) -> bool:
+    """Whether what held the pattern before a job that writes still does: it repeats the same bytes."""
+    return job.reads and bool(job.verify) and not (job.verify and job.verify.generations)
+
+
+def _extent(wanted: Sequence[tuple[int, int]]) -> str:
+    return f"from {min(start for start, _ in wanted)} to {max(start + length for start, length in wanted)}"
+
+
+def recorded_pattern(job: Job, name: str, wanted: Sequence[tuple[int, int]]) -> Recorded:
+    """The pattern in a file, of which the job verifies the (start, length) ranges `wanted`.
 
     Raises:
-        UnavailableError: gdsfw knows of no pattern in the range that the job verifies.
+        UnavailableError: gdsfw knows of no pattern there.
     """
-    path = Path(file.path)
+    path = Path(name)
     manifest = Manifest.load(path.parent)
     entry = manifest.entry(path.name)
-    if entry is not None and entry.is_file(identify(path)) and entry.holds_pattern(file.start, file.length):
-        return entry.pattern_seed
-    known = sum(length for _, length in entry.written) if entry else 0
+    if entry is not None and entry.is_file(identify(path)):
+        recorded = Recorded(entry.pattern_seed, entry.written)
+        if recorded.reaches(wanted):
+            return recorded
     doubt = f" ({manifest.distrust})" if manifest.distrust else ""
     raise UnavailableError(
-        f"job {job.name}: verify: {path} is not known to hold the pattern from {file.start} to "
-        f"{file.start + file.length}; {known} bytes of it are{doubt}",
+        f"job {job.name}: verify: nothing of {path} is known to hold the pattern {_extent(wanted)}{doubt}",
         hint="write it first with `verify: true`, or leave out `filename` and `files_from` so that it is laid out",
     )
+
+
+def forget_overwritten(run: JobRun) -> None:
+    """Before a job writes: what it replaces is not taken for the old pattern, even if the process is killed."""
+    if _keeps_pattern(run.plan.job):
+        return
+    for name in run.paths:
+        path = Path(name)
+        manifest = Manifest.load(path.parent)
+        entry = manifest.entry(path.name)
+        if entry is not None and entry.written:
+            manifest.update(path.name, written=())
 
 
 def record_written(run: JobRun, seeds: Mapping[str, int]) -> None:
@@ -94,7 +132,7 @@ def record_written(run: JobRun, seeds: Mapping[str, int]) -> None:
         results = [worker.outcome.result for worker in run.workers]
         whole = all(result is not None and result.ended_by is EndedBy.IO_SIZE for result in results)
         covered = planned.start == 0 and not job.io_size and job.share == "all" and job.offset == 0
-        ranges = list(entry.written) if job.reads and job.verify else []
+        ranges = list(entry.written) if _keeps_pattern(job) else []
         if job.verify is not None:
             ranges += _acknowledged(run, name)
         manifest.update(

@@ -48,7 +48,6 @@ class JobFacts:
     files: list[str]
     stage: str | None = None
     notes: list[str] = field(default_factory=list)
-    unknown_bytes: int = 0
     job: dict[str, object] = field(default_factory=dict)
 
 
@@ -85,7 +84,7 @@ def job_result(plan: JobPlan, outcomes: Sequence[WorkerOutcome], facts: JobFacts
         depth=_depth(plan, loops),
         ended_by=_ended_by([loop.ended_by for loop in loops]),
         transport=transport,
-        verify=_verify(plan, loops, facts.unknown_bytes),
+        verify=_verify(plan, loops),
         errors=facts.errors,
         error_count=sum(loop.error_count for loop in loops) + sum(1 for e in facts.errors if e.operation is None),
         timeline=facts.timeline,
@@ -229,7 +228,7 @@ def _transport(plan: JobPlan, outcomes: Sequence[WorkerOutcome]) -> TransportRes
     )
 
 
-def _verify(plan: JobPlan, loops: Sequence[LoopResult], unknown_bytes: int) -> VerifyResult | None:
+def _verify(plan: JobPlan, loops: Sequence[LoopResult]) -> VerifyResult | None:
     if plan.job.verify is None or not loops:
         return None
     stats = [(loop, loop.verify) for loop in loops if loop.verify is not None]
@@ -249,7 +248,7 @@ def _verify(plan: JobPlan, loops: Sequence[LoopResult], unknown_bytes: int) -> V
         expected_bytes=sum(verify.expected_bytes for _, verify in stats),
         checked_blocks=sum(verify.checked_blocks for _, verify in stats),
         bad_blocks=sum(verify.bad_blocks for _, verify in stats),
-        unknown_bytes=unknown_bytes,
+        unknown_bytes=sum(verify.unknown_bytes for _, verify in stats),
         mismatches=mismatches[:10],
     )
 
