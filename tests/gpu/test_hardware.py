@@ -110,7 +110,7 @@ def test_a_transport_that_is_not_there_fails_before_measuring(gdsfw: Gdsfw, dire
         pytest.skip("nvidia-fs is loaded: peer-to-peer may be possible here")
     read = job("r", "sync", 1, rw="read", size="1MiB", require_transport="p2p", verify=False)
     ended = gdsfw.run(read, backend="cufile", directory=directory, code=3)
-    assert "require_transport is p2p, but a test read went by compat" in ended.stdout
+    assert "require_transport is p2p, but a test read went by compat" in ended.stdout + ended.stderr
     assert ended.jobs[0]["read"]["ios"] == 0
 
 

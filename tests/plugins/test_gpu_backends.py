@@ -70,7 +70,7 @@ def test_a_job_ends_with_3_before_anything_is_touched(site: Site, name: str) -> 
         f"version: 1\njobs:\n  - {{name: j, backend: {name}, rw: read, size: 1MiB, directory: {site.folder}/data}}\n"
     )
     done = site.run("run", str(workload), "-o", "result.json", code=3)
-    assert f"backend {name}: " in done.stdout
+    assert f"backend {name}: " in done.stdout + done.stderr
     assert "Traceback" not in done.stdout + done.stderr
     assert not (site.folder / "data").exists()
 

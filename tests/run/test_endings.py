@@ -61,7 +61,7 @@ def test_a_file_size_limit_is_named_and_ends_with_1_or_3(gdsfw: Gdsfw) -> None:
         gdsfw.command(path), cwd=gdsfw.folder, capture_output=True, text=True, preexec_fn=limit, check=False
     )
     assert done.returncode == 3, done.stderr
-    assert "no room for 4194304 bytes (File too large)" in done.stdout
+    assert "no room for 4194304 bytes (File too large)" in done.stdout + done.stderr
 
 
 def test_a_truncated_file_is_an_error_with_place_and_name(gdsfw: Gdsfw) -> None:
@@ -178,3 +178,49 @@ def test_a_worker_that_fails_to_start_takes_the_others_with_it(gdsfw: Gdsfw, sit
     assert ended.code == 3, ended.stderr
     assert "planned" in ended.jobs[0]["errors"][0]["message"]
     assert ended.jobs[0]["write"]["ios"] == 0
+
+
+UNFLUSHABLE = """
+from gdsfw import hookimpl, host_memory
+from gdsfw.backend import BackendInfo, FileHandle, IOPath, IOPathInfo
+
+class Unflushable:
+    def read(self, file, size, file_offset, buffer_offset):
+        return size
+    def write(self, file, size, file_offset, buffer_offset):
+        return size
+    def flush(self, file, data_only):
+        raise OSError(5, "Input/output error")
+
+@hookimpl
+def gdsfw_backend():
+    return BackendInfo("unflushable", "Fails", "1", (IOPathInfo("plain", native=False),), namespace="own")
+@hookimpl
+def gdsfw_open_file(target, mode):
+    return FileHandle(target, writable=True)
+@hookimpl
+def gdsfw_close_file():
+    pass
+@hookimpl
+def gdsfw_alloc(nbytes, memory, alignment):
+    return host_memory.allocate(nbytes, memory, alignment)
+@hookimpl
+def gdsfw_free(buffer):
+    host_memory.free(buffer)
+@hookimpl
+def gdsfw_io(worker, files, request):
+    return IOPath("plain", files, python=Unflushable())
+"""
+
+
+def test_a_flush_that_fails_at_the_end_fails_the_job(gdsfw: Gdsfw, site: Site) -> None:
+    site.distribution("gdsfw-unflushable", UNFLUSHABLE, entry_points={"unflushable": "gdsfw_unflushable"})
+    job = {"name": "s", "backend": "unflushable", "rw": "write", "size": "64KiB"}
+    for extra, reason in (({}, "error"), ({"continue_on_error": True}, "io_size"), ({"end_fsync": False}, "io_size")):
+        path = gdsfw.write({**job, **extra})
+        ended = gdsfw.ended(gdsfw.start(path, PYTHONPATH=str(site.folder)))
+        (result,) = ended.jobs
+        fails = "end_fsync" not in extra
+        assert ended.code == (reason == "error"), ended.stderr
+        assert (result["ended_by"], result["error_count"]) == (reason, int(fails))
+        assert [(error["operation"], error["name"]) for error in result["errors"]] == [("flush", "EIO")] * fails

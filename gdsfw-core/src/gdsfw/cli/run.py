@@ -95,11 +95,12 @@ def _show_plan(plan: Plan, as_json: bool) -> None:
 
 
 def _deliver(result: RunResult, source: str, destination: Path | None, *, to_stdout: bool, quiet: bool) -> None:
-    """The document to its file or to stdout, the table to stdout unless the document is there."""
+    """The document to its file or to stdout, the table to stdout unless the document is there, errors to stderr."""
     import json
     import sys
 
     from gdsfw.results.save import default_path, save
+    from gdsfw.results.table import error_lines, print_table
 
     document = result.to_json()
     place = None
@@ -111,13 +112,8 @@ def _deliver(result: RunResult, source: str, destination: Path | None, *, to_std
         place = save(document, path)
     if to_stdout:
         typer.echo(json.dumps(document, indent=1, allow_nan=False))
-        return
-    if not quiet:
-        from gdsfw.results.table import print_table
-
+    elif not quiet:
         print_table(result, sys.stdout)
-    for job in result.jobs if quiet else ():
-        for error in job.errors:
-            typer.echo(f"gdsfw: {job.label}: {error.message}", err=True)
-    if place is not None and not quiet:
         typer.echo(f"result: {place}")
+    for line in error_lines(result):
+        typer.echo(line, err=True)

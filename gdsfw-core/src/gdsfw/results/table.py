@@ -8,6 +8,8 @@ from typing import IO, TYPE_CHECKING
 if TYPE_CHECKING:
     from gdsfw.results.model import DirectionResult, JobResult, RunResult
 
+#: Errors of one job that are shown; the result has them all.
+MOST_ERRORS = 3
 _COLUMNS = (
     "job",
     "",
@@ -40,21 +42,17 @@ def print_table(result: RunResult, stream: IO[str]) -> None:
     for job in result.jobs:
         for row in _rows(job):
             table.add_row(*row)
-    if result.jobs:
+    if table.row_count:
         console.print(table)
     for job in result.jobs:
         for line in _lines(job):
             console.print(line, markup=False)
-    for error in result.errors:
-        console.print(f"error: {error.message}", markup=False)
     for note in result.notes:
         console.print(f"note: {note}", markup=False)
 
 
 def _rows(job: JobResult) -> list[Sequence[str]]:
     sides = [(name, side) for name, side in (("read", job.read), ("write", job.write)) if side and side.ios]
-    if not sides:
-        return [(job.label, job.status, *[""] * (len(_COLUMNS) - 2))]
     return [_row(job, name, side, first=index == 0) for index, (name, side) in enumerate(sides)]
 
 
@@ -78,26 +76,37 @@ def _row(job: JobResult, name: str, side: DirectionResult, first: bool) -> Seque
     )
 
 
+def error_lines(result: RunResult) -> list[str]:
+    """What went wrong, a line each, for stderr."""
+    lines = [f"error: {error.message}" for error in result.errors]
+    for job in result.jobs:
+        lines += [
+            f"{job.label}: error: {error.message}" + (f" ({error.hint})" if error.hint else "")
+            for error in job.errors[:MOST_ERRORS]
+        ]
+        if job.error_count > MOST_ERRORS:
+            lines.append(f"{job.label}: {job.error_count} errors in all")
+        if job.verify and job.verify.mismatches:
+            bad = job.verify.mismatches[0]
+            lines.append(
+                f"{job.label}: verify: {job.verify.bad_blocks} bad blocks; first at offset {bad.file_offset} of "
+                f"{bad.file}: expected {bad.expected}, found {bad.found}"
+            )
+    return lines
+
+
 def _lines(job: JobResult) -> list[str]:
     transport = job.transport
     evidence = f" ({'; '.join(transport.evidence[:3])})" if transport.evidence else ""
-    lines = [
-        f"{job.label}: path {job.io_path or job.io_path_asked}, {transport.kind}, cache {transport.cache}{evidence}"
-    ]
+    path = f"{job.label}: path {job.io_path}, {transport.kind}, cache {transport.cache}{evidence}"
+    lines = [path] if _measured(job) else []
     lines += [f"{job.label}: warning: {text}" for text in job.warnings]
     lines += [f"{job.label}: note: {text}" for text in job.notes]
-    if job.verify and job.verify.mismatches:
-        bad = job.verify.mismatches[0]
-        lines.append(
-            f"{job.label}: verify: {job.verify.bad_blocks} bad blocks; first at offset {bad.file_offset} of "
-            f"{bad.file}: expected {bad.expected}, found {bad.found}"
-        )
-    lines += [
-        f"{job.label}: error: {error.message}" + (f" ({error.hint})" if error.hint else "") for error in job.errors[:3]
-    ]
-    if job.error_count > 3:
-        lines.append(f"{job.label}: {job.error_count} errors in all")
     return lines
+
+
+def _measured(job: JobResult) -> bool:
+    return any(side is not None and side.ios for side in (job.read, job.write))
 
 
 def _block(job: JobResult, name: str) -> str:

@@ -90,7 +90,7 @@ class Selection:
         if path is None and job.io_path == "auto":
             path = backend.io_paths[0]
         if path is None:
-            there = ", ".join(["auto", *(path.name for path in backend.io_paths)])
+            there = ", ".join(dict.fromkeys(["auto", *(path.name for path in backend.io_paths)]))
             message = f"backend {backend.name} has no io_path {job.io_path!r}"
             self._complaints.wrong(job.name, "io_path", message, f"valid: {there}")
             return None
