@@ -12,7 +12,7 @@ import pytest
 from gdsfw.backend import Pattern
 from gdsfw.engine.pattern import fill
 from gdsfw.engine.spec import BlockSizes, EndedBy, LoopError, LoopFile, LoopSpec, Mismatch, Verify
-from gdsfw.errors import Domain
+from gdsfw.errors import Domain, UsageError
 
 KIB = 1024
 BLOCK = 4 * KIB
@@ -267,3 +267,20 @@ def test_a_failed_flush_ends_the_loop_with_an_error(twins: Any, way: str, way_of
     result = twins.run(way, replace(WRITE, **way_of_use), store).result
     assert (result.ended_by, result.error_count) == (EndedBy.ERROR, 1)
     assert (result.errors[0].operation, result.errors[0].code) == ("flush", errno.EIO)
+
+
+#: So many blocks that even one bit for each takes more than 256 MiB.
+ENDLESS = replace(WRITE, random=False, files=(replace(FILE, length=1 << 44),), io_size=4 * BLOCK)
+
+
+def test_without_room_for_a_record_of_what_was_written_the_job_still_runs(twins: Any, way: str) -> None:
+    run = twins.run(way, ENDLESS, twins.store([bytearray()]))
+    assert run.result.written is None
+    assert (run.result.error_count, run.files[0]) == (0, content(0, 4 * BLOCK))
+
+
+def test_without_room_for_generations_the_job_is_refused_and_told_why(twins: Any, way: str) -> None:
+    spec = replace(ENDLESS, verify=Verify(generations=True))
+    with pytest.raises(UsageError, match="verify with generations needs more than 256 MiB") as caught:
+        twins.run(way, spec, twins.store([bytearray()]))
+    assert "without generations" in str(caught.value.hint)

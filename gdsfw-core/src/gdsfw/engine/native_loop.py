@@ -23,6 +23,7 @@ from gdsfw.engine.spec import (
     Mismatch,
     VerifyStats,
 )
+from gdsfw.engine.track import generations_too_large
 from gdsfw.errors import Domain, InternalError, UnavailableError, UsageError
 
 if TYPE_CHECKING:
@@ -205,10 +206,7 @@ class NativeLoop(Loop):
 
     def _refuse(self, error: int) -> None:
         if error == errno.EFBIG:
-            raise UsageError(
-                "verify with generations needs more than 256 MiB to remember how often each block was written",
-                hint="use larger blocks, a smaller size, or verify without generations",
-            )
+            raise generations_too_large()
         if error == errno.EOPNOTSUPP:
             raise UsageError(
                 f"path {self.path.name} lacks a function that this job needs (flush, fill, verify or register)",

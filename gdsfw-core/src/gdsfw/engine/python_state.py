@@ -13,7 +13,7 @@ from gdsfw.engine.offsets import READ, WRITE, IOSequence, PlannedIO
 from gdsfw.engine.pace import paces
 from gdsfw.engine.python_memory import Memory
 from gdsfw.engine.spec import DirectionStats, EndedBy, LoopError, LoopResult
-from gdsfw.engine.track import Track
+from gdsfw.engine.track import TooLargeError, Track, generations_too_large
 from gdsfw.errors import BackendError, Domain, UsageError
 
 if TYPE_CHECKING:
@@ -130,7 +130,12 @@ class LoopState:
         generations = spec.verify is not None and spec.verify.generations
         if not generations and not (self.writes and spec.write_fill == "pattern"):
             return None
-        return Track(spec, self.sequence.cell if self.sequence.once else 0, generations=generations)
+        try:
+            return Track(spec, self.sequence.cell if self.sequence.once else 0, generations=generations)
+        except TooLargeError:
+            if generations:
+                raise generations_too_large() from None
+            return None  # without the record of what was written the job still runs
 
     def _refuse_missing_methods(self) -> None:
         spec = self.spec

@@ -21,6 +21,18 @@ MOST_MEMORY = 256 << 20
 UNKNOWN = 1 << 31
 
 
+class TooLargeError(Exception):
+    """Keeping track would take more than MOST_MEMORY bytes."""
+
+
+def generations_too_large() -> UsageError:
+    """Verification with generations cannot do without that memory."""
+    return UsageError(
+        f"verify with generations needs more than {MOST_MEMORY >> 20} MiB to remember how often each block was written",
+        hint="use larger blocks, a smaller size, or verify without generations",
+    )
+
+
 class _File:
     __slots__ = ("acknowledged", "generations", "granules", "length", "start")
 
@@ -39,7 +51,7 @@ class Track:
         cell: distance of offsets with once_per_block, else 0.
 
     Raises:
-        UsageError: the blocks are so small that keeping track takes more than 256 MiB.
+        TooLargeError: the blocks are so small that keeping track takes more than 256 MiB.
     """
 
     def __init__(self, spec: LoopSpec, cell: int, *, generations: bool) -> None:
@@ -47,10 +59,7 @@ class Track:
         self.granule = gcd(spec.block_align, blocks.step, cell, *(size for size, _ in blocks.choices))
         granules = sum(file.length // self.granule + 1 for file in spec.files)
         if granules // 8 + (4 * granules if generations else 0) > MOST_MEMORY:
-            raise UsageError(
-                f"verify needs more than {MOST_MEMORY >> 20} MiB to remember which blocks were written",
-                hint="use larger blocks, a smaller size, or verify without generations",
-            )
+            raise TooLargeError
         self._files = [_File(file, self.granule, generations) for file in spec.files]
         self.generations = generations
         # The last block, when it covered part of a granule: (file, start, length).

@@ -79,6 +79,19 @@ def _acknowledged(run: JobRun, name: str) -> list[tuple[int, int]]:
     ]
 
 
+def _unrecorded(run: JobRun, name: str) -> list[str]:
+    """A note when a loop wrote more ranges than it can name."""
+    if run.plan.job.verify and run.plan.job.verify.generations:
+        return [f"{name}: its blocks count their rewrites, so only the job that wrote them can verify them"]
+    lost = any(
+        worker.outcome.result is not None
+        and worker.outcome.result.written is None
+        and any(file.path == name for file in worker.worker_plan.files)
+        for worker in run.workers
+    )
+    return [f"{name}: too many separate blocks were written to keep a record; they cannot be verified later"] * lost
+
+
 def _keeps_pattern(job: Job) -> bool:
     """Whether what held the pattern before a job that writes still does: it repeats the same bytes."""
     return job.reads and bool(job.verify) and not (job.verify and job.verify.generations)
@@ -135,6 +148,7 @@ def record_written(run: JobRun, seeds: Mapping[str, int]) -> None:
         ranges = list(entry.written) if _keeps_pattern(job) else []
         if job.verify is not None:
             ranges += _acknowledged(run, name)
+            run.notes += _unrecorded(run, name)
         manifest.update(
             path.name,
             complete=entry.complete or (whole and covered),
