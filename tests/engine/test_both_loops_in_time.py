@@ -194,6 +194,7 @@ def test_a_flush_in_flight_is_visible(twins: Any, way: str) -> None:
 
 
 def test_the_io_log_has_one_line_for_each_io(twins: Any, way: str, tmp_path: Any) -> None:
+    (tmp_path / "io.csv").touch()
     spec = replace(SPEC, rw="readwrite", random=True, error_limit=1, io_log_path=str(tmp_path / "io.csv"))
     run = run_one(twins, way, spec, faults={4: twins.errno(errno.EIO)})
     rows = [line.split(",") for line in (tmp_path / "io.csv").read_text().splitlines()]

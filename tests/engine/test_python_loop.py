@@ -92,6 +92,7 @@ def test_the_log_is_complete_when_a_defect_of_the_path_ends_the_loop(tmp_path: P
 
     io.on_call = break_down  # type: ignore[method-assign]
     log = tmp_path / "log"
+    log.touch()
     with pytest.raises(ZeroDivisionError):
         make(replace(SPEC, io_log_path=str(log)), io).run()
     assert len(log.read_text().splitlines()) == 3
@@ -99,6 +100,7 @@ def test_the_log_is_complete_when_a_defect_of_the_path_ends_the_loop(tmp_path: P
 
 def test_workers_that_share_a_log_keep_each_others_lines_whole(tmp_path: Path) -> None:
     log = tmp_path / "log"
+    log.touch()
     spec = replace(SPEC, io_log_path=str(log), loops=200)
     loops = [make(spec, Path16()) for _ in range(2)]
     threads = [threading.Thread(target=loop.run) for loop in loops]

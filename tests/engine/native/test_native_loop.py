@@ -273,6 +273,7 @@ def test_rates_of_both_directions_are_kept_apart(run: Make, make_spec: Make, noo
 
 
 def test_every_io_is_in_the_log(run: Make, make_spec: Make, noop_path: Make, tmp_path: Path) -> None:
+    (tmp_path / "log").touch()
     run(make_spec(length=2000 * 4096, io_log_path=str(tmp_path / "log")), noop_path())
     lines = [line.split(",") for line in (tmp_path / "log").read_text().splitlines()]
     assert len(lines) == 2000

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gdsfw.backend import Target, Worker
+from gdsfw.engine.io_log import begin_log, check_log
 from gdsfw.engine.loop_spec import OpenFile
 from gdsfw.engine.worker import Gate, Undo, WorkerThread
 from gdsfw.engine.written import Recorded, forget_overwritten, record_written, recorded_pattern
@@ -89,6 +90,8 @@ class JobRun:
 
     def open(self, layout: LayoutProgress) -> None:
         """Open the session, then lay out missing files: a backend that is not usable must cost no file."""
+        if self.plan.job.io_log:
+            check_log(self.plan.job.io_log)
         self.session = self.hooks.gdsfw_open(options=self.options)
         self._undo.push("gdsfw_close", lambda: self.hooks.gdsfw_close(session=self.session))
         began = time.monotonic()
@@ -101,6 +104,8 @@ class JobRun:
         for plan in self.plan.workers:
             files = [self._open(file) for file in plan.files]
             self.workers.append(self._worker(plan, files, gate, on_change))
+        if self.plan.job.io_log:
+            begin_log(self.plan.job.io_log)
         if self.plan.job.writes and self.plan.backend.namespace == "files":
             forget_overwritten(self)
         if self.plan.job.invalidate and self.plan.backend.namespace == "files":

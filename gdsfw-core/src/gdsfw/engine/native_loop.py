@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from gdsfw.engine import native_abi as abi
 from gdsfw.engine.histogram import Histogram
+from gdsfw.engine.io_log import open_log
 from gdsfw.engine.native_library import check_table, engine, mismatch_of
 from gdsfw.engine.spec import (
     DirectionStats,
@@ -195,10 +196,7 @@ class NativeLoop(Loop):
         if self.spec.io_log_path is None:
             yield -1
             return
-        try:
-            fd = os.open(self.spec.io_log_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
-        except OSError as error:
-            raise UnavailableError(f"io_log {self.spec.io_log_path}: {error.strerror}") from None
+        fd = open_log(self.spec.io_log_path)
         try:
             yield fd
         finally:

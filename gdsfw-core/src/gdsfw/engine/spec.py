@@ -95,6 +95,7 @@ class LoopSpec:
         write_fill: `random` incompressible data, `zero`, or `pattern` (verify).
         compress_percent, dedupe_percent: share of each write buffer that is compressible / repeats an earlier block.
         error_limit: errors to carry on through; 0 stops at the first.
+        io_log_path: an existing file that gets one line for each I/O (engine/io_log.py).
     """
 
     rw: Literal["read", "write", "readwrite"]
