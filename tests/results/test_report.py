@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import re
 import subprocess
 import sys
@@ -78,10 +79,11 @@ def test_fio_plot_reads_and_draws_it(write: Any, command: Any, tmp_path: Path) -
     for depth in (1, 2):
         one = write(f"{depth}.json", lambda d, depth=depth: d.update(jobs=d["jobs"][depth - 1 : depth]))
         assert command("report", one, "-f", "fio-json", "-o", folder / f"{depth}.json").returncode == 0
-    chart = ["-i", folder, "-T", "chart", "-r", "randrw", "-t", "iops", "-l", "-d", "1", "2", "-n", "2", "-f", "read"]
+    chart = ["-i", folder, "-T", "chart", "-r", "randrw", "-l", "-d", "1", "2", "-n", "2", "-f", "read"]
     done = subprocess.run(
         [sys.executable, "-m", "fio_plot", *map(str, chart), "-o", str(tmp_path / "chart.png")],
         cwd=tmp_path,
+        env={**os.environ, "MPLCONFIGDIR": str(tmp_path / "matplotlib")},
         capture_output=True,
         text=True,
         check=False,

@@ -59,6 +59,7 @@ def _print_table(comparison: Comparison, also: Sequence[str]) -> None:
 
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
     terminal = sys.stdout.isatty()
@@ -70,7 +71,7 @@ def _print_table(comparison: Comparison, also: Sequence[str]) -> None:
         if row.metric in also or row.metric.rpartition("_")[2] in _SHOWN:
             change = "" if row.ratio is None else f"{100 * (row.ratio - 1):+.1f} %"
             first, this = (_cells(row.metric, figure) for figure in (row.base, row.other))
-            table.add_row(row.source, row.job.replace("[", r"\["), row.direction, row.metric, *first, *this, change)
+            table.add_row(escape(row.source), escape(row.job), row.direction, row.metric, *first, *this, change)
     console.print(table)
 
 
