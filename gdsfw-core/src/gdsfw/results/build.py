@@ -84,7 +84,7 @@ def job_result(plan: JobPlan, outcomes: Sequence[WorkerOutcome], facts: JobFacts
         depth=_depth(plan, loops),
         ended_by=_ended_by([loop.ended_by for loop in loops]),
         transport=transport,
-        verify=_verify(plan, loops),
+        verify=_verify(plan, outcomes),
         errors=facts.errors,
         error_count=sum(loop.error_count for loop in loops) + sum(1 for e in facts.errors if e.operation is None),
         timeline=facts.timeline,
@@ -228,19 +228,24 @@ def _transport(plan: JobPlan, outcomes: Sequence[WorkerOutcome]) -> TransportRes
     )
 
 
-def _verify(plan: JobPlan, loops: Sequence[LoopResult]) -> VerifyResult | None:
-    if plan.job.verify is None or not loops:
+def _verify(plan: JobPlan, outcomes: Sequence[WorkerOutcome]) -> VerifyResult | None:
+    # By the worker's own number: one that never measured has no result, but keeps its place.
+    stats = [
+        (plan.workers[index], outcome.result.verify)
+        for index, outcome in enumerate(outcomes)
+        if outcome.result is not None and outcome.result.verify is not None
+    ]
+    if plan.job.verify is None or not stats:
         return None
-    stats = [(loop, loop.verify) for loop in loops if loop.verify is not None]
     mismatches = [
         MismatchResult(
-            plan.workers[index].files[bad.file_index].path,
+            worker.files[bad.file_index].path,
             bad.file_offset,
             bad.expected.hex(),
             bad.found.hex(),
             bad.bad_bytes,
         )
-        for index, (_, verify) in enumerate(stats)
+        for worker, verify in stats
         for bad in verify.mismatches
     ]
     return VerifyResult(
