@@ -1,5 +1,10 @@
 """gdsfw's conformance kit, run on this backend."""
 
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
 import gdsfw_ramdisk
 import pytest
 from gdsfw.testing import *  # noqa: F403 - the tests
@@ -7,6 +12,7 @@ from gdsfw.testing import Subject
 
 
 @pytest.fixture
-def subject(tmp_path):
+def subject(tmp_path: Path) -> Iterator[Subject]:
+    """The installed backend, with no files."""
     yield Subject("ramdisk", directory=tmp_path)
     gdsfw_ramdisk.FILES.clear()

@@ -9,25 +9,35 @@
     def subject(tmp_path):
         return Subject("mine", directory=tmp_path)
 
-All backends collect the same tests. A test is skipped only for a capability that the backend does not declare
-(BackendInfo.capabilities, io_paths, memory), and the reason names it.
+All backends collect the same tests. A test is skipped only for what the backend does not declare
+(BackendInfo.capabilities, io_paths, memory), and the reason names it. Tests go over all declared I/O paths, and over
+the table and the Python object of each; the last line of a failed test's output says which it was.
 """
 
-from gdsfw.testing.conformance import (
-    TestErrors,
-    TestFiles,
-    TestHooks,
-    TestIntegrity,
-    TestLeaks,
-    TestLifecycle,
-    TestLoops,
-    TestQueues,
-)
-from gdsfw.testing.subject import Rig, Subject
+import pytest
+
+# Before the modules are imported: a plain assert must say what it compared, in a backend's own suite too.
+pytest.register_assert_rewrite("gdsfw.testing.suite", "gdsfw.testing.subject")
+
+from gdsfw.testing.capabilities import CAPABILITIES  # noqa: E402
+from gdsfw.testing.subject import OpenJob, Rig, Subject  # noqa: E402
+from gdsfw.testing.suite.failures import TestErrors  # noqa: E402
+from gdsfw.testing.suite.hooks import TestHooks, TestProbe  # noqa: E402
+from gdsfw.testing.suite.integrity import TestCounts, TestFiles, TestIntegrity  # noqa: E402
+from gdsfw.testing.suite.leaks import TestLeaks  # noqa: E402
+from gdsfw.testing.suite.lifecycle import TestBuffers, TestLifecycle  # noqa: E402
+from gdsfw.testing.suite.looping import TestAgreement, TestLoops, TestWorkers  # noqa: E402
+from gdsfw.testing.suite.queues import TestQueues  # noqa: E402
+from gdsfw.testing.suite.ranges import TestRanges  # noqa: E402
 
 __all__ = [
+    "CAPABILITIES",
+    "OpenJob",
     "Rig",
     "Subject",
+    "TestAgreement",
+    "TestBuffers",
+    "TestCounts",
     "TestErrors",
     "TestFiles",
     "TestHooks",
@@ -35,5 +45,8 @@ __all__ = [
     "TestLeaks",
     "TestLifecycle",
     "TestLoops",
+    "TestProbe",
     "TestQueues",
+    "TestRanges",
+    "TestWorkers",
 ]

@@ -1,78 +1,92 @@
-"""gdsfw backend: files in this process's memory, by names of their own."""
+"""A gdsfw backend that keeps files in this process's memory: complete, small, pure Python."""
+
+from __future__ import annotations
 
 import errno
 import os
+import threading
+from collections.abc import Sequence
+from dataclasses import replace
 
 from gdsfw import hookimpl, host_memory
-from gdsfw.backend import BackendInfo, FileHandle, IOPath, IOPathInfo, Target
+from gdsfw.backend import BackendInfo, Buffer, FileHandle, IOPath, IOPathInfo, Target, Transport
+from gdsfw.errors import UnavailableError
 
-FILES: dict[str, bytearray] = {}  # they live as long as the process
+__version__ = "0.1.0"
 
-
-class RamIO:
-    """The data plane: slices of memory."""
-
-    def __init__(self, view):
-        self.view = view
-
-    def read(self, file, size, file_offset, buffer_offset):
-        """Copy from the file into the buffer; short at the end of the file."""
-        piece = memoryview(file.state)[file_offset : file_offset + size]
-        self.view[buffer_offset : buffer_offset + len(piece)] = piece
-        return len(piece)
-
-    def write(self, file, size, file_offset, buffer_offset):
-        """Copy from the buffer into the file, which grows as needed."""
-        if not file.writable:
-            raise OSError(errno.EBADF, os.strerror(errno.EBADF))
-        missing = file_offset + size - len(file.state)
-        if missing > 0:
-            file.state.extend(bytes(missing))
-        file.state[file_offset : file_offset + size] = self.view[buffer_offset : buffer_offset + size]
-        return size
-
-    def flush(self, file, data_only):
-        """Memory needs no flush."""
+#: Files by name. They live as long as the process, so that one job can read what another one wrote.
+FILES: dict[str, bytearray] = {}
+#: Two workers may make one file longer at the same time.
+_growing = threading.Lock()
 
 
 @hookimpl
-def gdsfw_backend():
+def gdsfw_backend() -> BackendInfo:
+    """What it is called and what it can do. Names are its own: they are no paths of this machine."""
     return BackendInfo(
         name="ramdisk",
         title="Files in this process's memory",
-        version="0.1.0",
-        io_paths=(IOPathInfo("memory", native=False),),
-        capabilities=frozenset({"data", "flush", "sparse", "shared_files"}),
+        version=__version__,
+        io_paths=(IOPathInfo("copy", native=False, summary="copies between two places in memory, in Python"),),
+        capabilities=frozenset({"data", "flush", "shared_files", "sparse"}),
         namespace="own",
     )
 
 
 @hookimpl
-def gdsfw_open_file(target, mode):
-    if target.name not in FILES:
-        if mode == "r" or not target.create:
-            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), target.name)
-        FILES[target.name] = bytearray()
-    data = FILES[target.name]
-    actual = Target(target.name, target.file_id, len(data))
-    return FileHandle(actual, writable=mode == "rw", state=data)
+def gdsfw_open_file(target: Target, mode: str) -> FileHandle:
+    """Find a file, or make it where the job may; the handle says how long it is now."""
+    if target.name not in FILES and not (mode == "rw" and target.create):
+        raise UnavailableError(f"ramdisk: there is no file {target.name!r}", hint="write it in an earlier job")
+    contents = FILES.setdefault(target.name, bytearray())
+    return FileHandle(replace(target, nbytes=len(contents)), writable=mode == "rw", state=contents)
 
 
 @hookimpl
-def gdsfw_close_file():
-    pass
-
-
-@hookimpl
-def gdsfw_alloc(nbytes, memory, alignment):
+def gdsfw_alloc(nbytes: int, memory: str, alignment: int) -> Buffer:
+    """Memory of the host."""
     return host_memory.allocate(nbytes, memory, alignment)
 
 
 @hookimpl
-def gdsfw_free(buffer):
+def gdsfw_free(buffer: Buffer) -> None:
+    """Give it back."""
     host_memory.free(buffer)
 
 
+class Copy:
+    """The data plane of one worker."""
+
+    def __init__(self, buffer: memoryview) -> None:
+        self._buffer = buffer
+
+    def read(self, file: FileHandle, size: int, file_offset: int, buffer_offset: int) -> int:
+        """From the file into the buffer; a short count means the end of the file."""
+        piece = file.state[file_offset : file_offset + size]
+        self._buffer[buffer_offset : buffer_offset + len(piece)] = piece
+        return len(piece)
+
+    def write(self, file: FileHandle, size: int, file_offset: int, buffer_offset: int) -> int:
+        """From the buffer into the file, which becomes longer where needed."""
+        if not file.writable:
+            raise OSError(errno.EBADF, os.strerror(errno.EBADF), file.target.name)
+        with _growing:
+            file.state.extend(bytes(max(0, file_offset + size - len(file.state))))
+            file.state[file_offset : file_offset + size] = self._buffer[buffer_offset : buffer_offset + size]
+        return size
+
+    def flush(self, file: FileHandle, data_only: bool) -> None:
+        """Memory is all the storage there is."""
+
+
 @hookimpl
-def gdsfw_io(files, buffer):
-    return IOPath("memory", files, python=RamIO(buffer.host_view))
+def gdsfw_io(files: Sequence[FileHandle], buffer: Buffer) -> IOPath:
+    """One worker's way to its files."""
+    assert buffer.host_view is not None
+    return IOPath("copy", files, python=Copy(buffer.host_view))
+
+
+@hookimpl
+def gdsfw_transport() -> Transport:
+    """The bytes never left the host's memory."""
+    return Transport("host", "warm", evidence=("files are in this process's memory",))
