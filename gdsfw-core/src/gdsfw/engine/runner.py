@@ -12,7 +12,7 @@ from gdsfw.engine.interrupts import Interrupts
 from gdsfw.engine.job import JobRun, LayoutProgress
 from gdsfw.engine.stage import Sample, StageRun
 from gdsfw.engine.written import OwnPatterns
-from gdsfw.errors import ExitCode, InternalError, worst
+from gdsfw.errors import ExitCode, InternalError, UsageError, worst
 from gdsfw.results.build import JobFacts, job_result, phases
 from gdsfw.results.environment import host_facts
 from gdsfw.results.model import ErrorResult, JobResult, RunResult
@@ -51,7 +51,15 @@ class Runner:
 
         Args:
             workload: the resolved workload as text, for the result.
+
+        Raises:
+            UsageError: jobs need processes of their own, which this version does not start.
         """
+        if self._plan.needs_children:
+            raise UsageError(
+                "jobs of this workload differ in options that their library reads once per process",
+                hint="run them one at a time, each from a workload of its own; `gdsfw run --plan` shows which",
+            )
         started = _now()
         with self._interrupts:
             for stage in self._plan.stages:
