@@ -14,7 +14,10 @@ All backends collect the same tests. A test is skipped only for what the backend
 the table and the Python object of each; the last line of a failed test's output says which it was.
 """
 
-import pytest
+try:
+    import pytest
+except ImportError:
+    raise ImportError("gdsfw.testing needs pytest: pip install 'gdsfw-core[testing]'") from None
 
 # Before the modules are imported: a plain assert must say what it compared, in a backend's own suite too.
 pytest.register_assert_rewrite("gdsfw.testing.suite", "gdsfw.testing.subject")
