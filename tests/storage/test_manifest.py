@@ -157,3 +157,27 @@ def test_a_range_is_held_only_when_all_of_it_was_written(data: Path) -> None:
     assert entry.holds_pattern(250, 50)
     assert not entry.holds_pattern(50, 100)
     assert not entry.holds_pattern(50, 200)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"version": 1, "files": ["x"]}',
+        "[null]",
+        "[" * 100_000,
+        '{"version": 1, "files": [{"name": "f", "device": 1, "inode": 2, "size": 3, "job": "j", "file_id": 4, "created": 1}]}',
+    ],
+)
+def test_a_document_of_the_wrong_shape_is_not_believed_and_raises_nothing(tmp_path: Path, text: str) -> None:
+    (tmp_path / NAME).write_text(text)
+    (tmp_path / NAME).chmod(0o600)
+    manifest = Manifest.load(tmp_path)
+    assert manifest.entries == {}
+    assert manifest.distrust
+
+
+def test_the_lock_goes_with_the_last_entry(tmp_path: Path) -> None:
+    manifest = Manifest.load(tmp_path)
+    manifest.record(Entry("f", 1, 2, 3, "j", 4, created=True))
+    manifest.forget("f")
+    assert list(tmp_path.iterdir()) == []

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gdsfw.storage.identity import identify
-from gdsfw.storage.manifest import LOCK, Entry, Manifest
+from gdsfw.storage.manifest import Entry, Manifest
 
 
 @dataclass(frozen=True)
@@ -26,8 +26,6 @@ def clean(directory: Path, *, dry_run: bool = False) -> tuple[list[Cleaned], str
     """
     manifest = Manifest.load(directory)
     rows = [_clean_file(manifest, entry, dry_run) for entry in list(manifest.entries.values())]
-    if not dry_run and not manifest.distrust and not Manifest.load(directory).entries:
-        (directory / LOCK).unlink(missing_ok=True)
     return rows, manifest.distrust
 
 

@@ -83,7 +83,7 @@ class Manifest:
             return cls(place, _read(place / NAME))
         except FileNotFoundError:
             return cls(place)
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             return cls(place, distrust=f"{place / NAME} is not believed: {error}")
 
     def entry(self, name: str) -> Entry | None:
@@ -173,7 +173,14 @@ def _read(path: Path) -> dict[str, Entry]:
 def _entry(item: dict[str, Any]) -> Entry:
     ranges = {key: tuple((int(a), int(b)) for a, b in item.get(key, ())) for key in ("written", "unknown")}
     entry = Entry(**{**item, **ranges})
-    if "/" in entry.name or not isinstance(entry.size, int):
+    texts, flags = (entry.name, entry.job), (entry.created, entry.complete, entry.generations)
+    numbers = (entry.device, entry.inode, entry.size, entry.file_id, entry.pattern_seed, entry.born or 0)
+    sound = (
+        all(type(value) is str for value in texts)
+        and all(type(value) is bool for value in flags)
+        and all(type(value) is int for value in numbers)
+    )
+    if not sound or "/" in entry.name:
         raise ValueError(f"entry {entry.name!r} is malformed")
     return entry
 
@@ -194,10 +201,25 @@ def _write(directory: Path, entries: dict[str, Entry]) -> None:
 
 @contextmanager
 def _locked(directory: Path) -> Iterator[None]:
-    """One gdsfw process at a time changes a directory's manifest."""
-    fd = os.open(directory / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    """One gdsfw process at a time changes a directory's manifest. The lock goes with the last entry."""
+    path = directory / LOCK
+    fd = _lock(path)
     try:
-        fcntl.flock(fd, fcntl.LOCK_EX)
         yield
+        if not (directory / NAME).exists():
+            path.unlink(missing_ok=True)
     finally:
+        os.close(fd)
+
+
+def _lock(path: Path) -> int:
+    while True:
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        try:
+            # Whoever held it before may have removed it: then this is the lock of nothing.
+            if os.path.samestat(os.fstat(fd), path.lstat()):
+                return fd
+        except FileNotFoundError:
+            pass
         os.close(fd)
