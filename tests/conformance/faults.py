@@ -220,7 +220,7 @@ FAULTS = {
     ),
     # ---- what it says of itself ----
     "a capability that nobody knows": Fault(
-        '"sparse"', '"sparce"', "TestHooks::test_its_capabilities_are_words_that_gdsfw_knows"
+        '"sparse"', '"elastic"', "TestHooks::test_its_capabilities_are_words_that_gdsfw_knows"
     ),
     "a probe that raises": Fault(
         _HOOK + "gdsfw_transport(",
