@@ -33,6 +33,7 @@ def print_table(result: RunResult, stream: IO[str]) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     terminal = stream.isatty()
     console = Console(file=stream, width=None if terminal else 200, highlight=False, soft_wrap=not terminal)
@@ -41,7 +42,7 @@ def print_table(result: RunResult, stream: IO[str]) -> None:
         table.add_column(name, justify="left" if index in (0, 1, 12) else "right", no_wrap=True)
     for job in result.jobs:
         for row in _rows(job):
-            table.add_row(*row)
+            table.add_row(*map(Text, row))  # as text: a label's brackets are no markup
     if table.row_count:
         console.print(table)
     for job in result.jobs:

@@ -25,6 +25,23 @@ def data(size: int, seed: int = 1) -> bytes:
     return random.Random(seed).randbytes(size)
 
 
+def same(found: bytes, expected: bytes, what: object = "") -> None:
+    """Fail unless the bytes are equal; the message says where they part.
+
+    A bare comparison of megabytes is no option: where the environment has CI set, pytest works out
+    the whole difference, for hours.
+    """
+    if found == expected:
+        return
+    common = min(len(found), len(expected))
+    at = next((place for place in range(common) if found[place] != expected[place]), common)
+    where = f"{what}: " if what else ""
+    if at == common:
+        pytest.fail(f"{where}{len(found)} bytes instead of {len(expected)}")
+    got, wanted = found[at : at + 16].hex(" "), expected[at : at + 16].hex(" ")
+    pytest.fail(f"{where}of {common} bytes, those at {at} are the first that differ: {got} instead of {wanted}")
+
+
 def note(*what: object) -> None:
     """Say what is being tried: tests go over paths inside, so that all backends have the same tests.
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from gdsfw.engine.spec import EndedBy
 from gdsfw.errors import Domain, ExitCode, GdsfwError
 from gdsfw.testing.loops import run_loop
-from gdsfw.testing.suite.common import data, each_way, fails
+from gdsfw.testing.suite.common import data, each_way, fails, same
 
 if TYPE_CHECKING:
     from gdsfw.testing.subject import Rig, Subject
@@ -30,7 +30,7 @@ class TestErrors:
                     rig.put(0, bytes(4096))
                     with fails():
                         io.write(rig.file, 4096, 0, 0)
-                    assert rig.read(0, 4096, io=io) == data(4096)
+                    same(rig.read(0, 4096, io=io), data(4096))
 
     def test_a_loop_reports_an_error_once(self, subject: Subject) -> None:
         subject.need("data")
@@ -62,7 +62,7 @@ class TestErrors:
         for rig, driver, io in each_way(subject, nbytes=THERE * 4096, block=4096):
             _fill(rig)
             run_loop(rig, driver, rw="read", block=4096, nbytes=ASKED * 4096, random=False, verify=None)
-            assert rig.read(4096, 4096, io=io) == data(THERE * 4096)[4096:8192]
+            same(rig.read(4096, 4096, io=io), data(THERE * 4096)[4096:8192])
 
     def test_a_run_on_a_missing_file_tells_it_once(self, subject: Subject) -> None:
         subject.need("data")

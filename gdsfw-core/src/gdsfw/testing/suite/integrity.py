@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gdsfw.testing.suite.common import SIZES, data, each_way, fails
+from gdsfw.testing.suite.common import SIZES, data, each_way, fails, same
 
 if TYPE_CHECKING:
     from gdsfw.testing.subject import Rig, Subject
@@ -34,7 +34,7 @@ class TestFiles:
             with subject.rig(io_path=path, nbytes=65536) as rig:
                 rig.write(0, data(65536))
             with subject.rig(io_path=path, nbytes=65536, rw="read") as rig:
-                assert rig.read(0, 65536) == data(65536), path
+                same(rig.read(0, 65536), data(65536), path)
 
     def test_what_one_path_wrote_every_path_reads(self, subject: Subject) -> None:
         subject.need("data")
@@ -43,7 +43,7 @@ class TestFiles:
                 rig.write(0, data(100_000))
             for reader in subject.paths("read"):
                 with subject.rig(io_path=reader, nbytes=100_000, rw="read", block=131072) as rig:
-                    assert rig.read(0, 100_000) == data(100_000), f"written by {writer}, read by {reader}"
+                    same(rig.read(0, 100_000), data(100_000), f"written by {writer}, read by {reader}")
 
     def test_two_names_are_two_files(self, subject: Subject) -> None:
         subject.need("data")
@@ -51,8 +51,8 @@ class TestFiles:
             with subject.rig(io_path=path, names=["one", "two"]) as rig:
                 rig.write(0, b"1" * 4096, file=0)
                 rig.write(0, b"2" * 4096, file=1)
-                assert rig.read(0, 4096, file=0) == b"1" * 4096, path
-                assert rig.read(0, 4096, file=1) == b"2" * 4096, path
+                same(rig.read(0, 4096, file=0), b"1" * 4096, path)
+                same(rig.read(0, 4096, file=1), b"2" * 4096, path)
 
     def test_an_open_file_tells_its_size(self, subject: Subject) -> None:
         """The file's own, not what the job works with: a job whose size is not given takes it from here."""
@@ -68,7 +68,7 @@ class TestFiles:
             rig.write(0, data(10_000))
         with subject.rig(nbytes=10_000) as rig:
             rig.write(5000, b"new")
-            assert rig.read(0, 10_000) == data(10_000)[:5000] + b"new" + data(10_000)[5003:]
+            same(rig.read(0, 10_000), data(10_000)[:5000] + b"new" + data(10_000)[5003:])
 
 
 class TestIntegrity:
@@ -80,7 +80,7 @@ class TestIntegrity:
         for rig, driver, io in each_way(subject, nbytes=size, block=size):
             expected = data(size, len(driver))
             rig.write(0, expected, io=io)
-            assert rig.read(0, size, io=io) == expected
+            same(rig.read(0, size, io=io), expected)
 
     @pytest.mark.parametrize("offset", [1, 511, 4095, 4096, 65537])
     def test_offsets_of_the_file(self, subject: Subject, offset: int) -> None:
@@ -89,9 +89,9 @@ class TestIntegrity:
             for place in range(0, 3 * 65536, 65536):
                 rig.write(place, b"\x11" * 65536, io=io)
             rig.write(offset, data(5000), io=io)
-            assert rig.read(offset, 5000, io=io) == data(5000)
-            assert rig.read(offset - 1, 1, io=io) == b"\x11", "the byte before a write has changed"
-            assert rig.read(offset + 5000, 1, io=io) == b"\x11", "the byte after a write has changed"
+            same(rig.read(offset, 5000, io=io), data(5000))
+            same(rig.read(offset - 1, 1, io=io), b"\x11", "the byte before a write has changed")
+            same(rig.read(offset + 5000, 1, io=io), b"\x11", "the byte after a write has changed")
 
     @pytest.mark.parametrize("offset", [1, 512, 4096, 12289])
     def test_offsets_of_the_buffer(self, subject: Subject, offset: int) -> None:
@@ -101,15 +101,15 @@ class TestIntegrity:
             rig.put(0, b"\x22" * 65536)
             rig.write(0, data(4096), at=at, io=io)
             rig.put(0, b"\x33" * 65536)
-            assert rig.read(0, 4096, at=at, io=io) == data(4096)
-            assert rig.get(at - 1, 1) == b"\x33", "a read has changed the byte before its place in the buffer"
-            assert rig.get(at + 4096, 1) == b"\x33", "a read has changed the byte after its place in the buffer"
+            same(rig.read(0, 4096, at=at, io=io), data(4096))
+            same(rig.get(at - 1, 1), b"\x33", "a read has changed the byte before its place in the buffer")
+            same(rig.get(at + 4096, 1), b"\x33", "a read has changed the byte after its place in the buffer")
 
     def test_a_write_leaves_the_buffer_as_it_is(self, subject: Subject) -> None:
         subject.need("data")
         for rig, _, io in each_way(subject):
             rig.write(0, data(65536), io=io)
-            assert rig.get(0, 65536) == data(65536)
+            same(rig.get(0, 65536), data(65536))
 
     def test_a_rewrite_replaces(self, subject: Subject) -> None:
         subject.need("data")
@@ -117,14 +117,14 @@ class TestIntegrity:
             rig.write(0, data(65536, 1), io=io)
             rig.write(4096, data(4096, 2), io=io)
             expected = data(65536, 1)[:4096] + data(4096, 2) + data(65536, 1)[8192:]
-            assert rig.read(0, 65536, io=io) == expected
+            same(rig.read(0, 65536, io=io), expected)
 
     def test_holes_read_as_zeros(self, subject: Subject) -> None:
         subject.need("data", "sparse")
         for rig, _, io in each_way(subject, nbytes=MIB):
             rig.write(MIB - 4096, data(4096), io=io)
-            assert rig.read(65536, 4096, io=io) == bytes(4096)
-            assert rig.read(MIB - 8192, 8192, io=io) == bytes(4096) + data(4096)
+            same(rig.read(65536, 4096, io=io), bytes(4096))
+            same(rig.read(MIB - 8192, 8192, io=io), bytes(4096) + data(4096))
 
     def test_a_flush_keeps_the_data(self, subject: Subject) -> None:
         subject.need("data", "flush")
@@ -132,7 +132,7 @@ class TestIntegrity:
             for data_only in (False, True):
                 rig.write(0, data(65536, int(data_only)), io=io)
                 io.flush(rig.file, data_only)
-                assert rig.read(0, 65536, io=io) == data(65536, int(data_only))
+                same(rig.read(0, 65536, io=io), data(65536, int(data_only)))
 
     def test_after_a_flush_another_session_sees_the_data(self, subject: Subject) -> None:
         subject.need("data", "flush")
@@ -141,7 +141,7 @@ class TestIntegrity:
             io.flush(rig.file, False)
             name = rig.file.target.name.rpartition("/")[2]
             with subject.rig(io_path=rig.request.io_path, names=[name], nbytes=65536, rw="read") as other:
-                assert other.read(0, 65536) == data(65536)
+                same(other.read(0, 65536), data(65536))
 
 
 class TestCounts:
@@ -162,7 +162,7 @@ class TestCounts:
             rig.clear()
             moved = io.read(rig.file, 16384, 8192, 0)
             assert 0 < moved <= size, f"{moved} bytes read where {size} are left"
-            assert rig.get(0, moved) == data(8192 + size)[8192 : 8192 + moved]
+            same(rig.get(0, moved), data(8192 + size)[8192 : 8192 + moved])
 
     def test_behind_the_end_there_is_nothing(self, subject: Subject) -> None:
         subject.need("data")
@@ -177,7 +177,7 @@ class TestCounts:
             _write_all(rig, 10_000, io)
             rig.clear()
             moved = io.read(rig.file, 4096, 4096, 8192)
-            assert rig.get(8192, moved) == data(10_000)[4096 : 4096 + moved]
+            same(rig.get(8192, moved), data(10_000)[4096 : 4096 + moved])
             assert set(rig.get(0, 8192)) == set(rig.get(8192 + 4096, 4096)) == {0xA5}
 
 

@@ -11,7 +11,7 @@ from gdsfw.backend import Worker
 from gdsfw.errors import GdsfwError
 from gdsfw.testing.capabilities import need_memory
 from gdsfw.testing.subject import PAGE
-from gdsfw.testing.suite.common import data, each_way, fails, note
+from gdsfw.testing.suite.common import data, each_way, fails, note, same
 
 if TYPE_CHECKING:
     from gdsfw.testing.subject import OpenJob, Subject
@@ -91,7 +91,7 @@ class TestLifecycle:
             pass
         for rig, _, io in each_way(subject):
             rig.write(0, data(4096), io=io)
-            assert rig.read(0, 4096, io=io) == data(4096)
+            same(rig.read(0, 4096, io=io), data(4096))
 
     def test_the_way_the_bytes_took_is_told_after_a_snapshot(self, subject: Subject) -> None:
         for rig, _, _ in each_way(subject):
@@ -135,13 +135,13 @@ class TestBuffers:
             assert first[0] + first[1] <= second[0]
             one.put(0, b"1" * PAGE)
             two.put(0, b"2" * PAGE)
-            assert one.get(0, PAGE) == b"1" * PAGE
+            same(one.get(0, PAGE), b"1" * PAGE)
 
     def test_copies_reach_the_buffer_at_their_offset(self, subject: Subject) -> None:
         with subject.rig(block=8192) as rig:
             rig.put(0, bytes(8192))
             rig.put(4097, b"marker")
-            assert rig.get(4096, 8) == b"\0marker\0"
+            same(rig.get(4096, 8), b"\0marker\0")
 
     def test_memory_that_nobody_has_is_refused(self, subject: Subject) -> None:
         with subject.job(block=4096) as job, ExitStack() as undo:

@@ -9,7 +9,7 @@ import pytest
 
 from gdsfw.engine.spec import EndedBy
 from gdsfw.testing.loops import accounts, loop_of, run_loop
-from gdsfw.testing.suite.common import data, each_way, note
+from gdsfw.testing.suite.common import data, each_way, note, same
 
 if TYPE_CHECKING:
     from gdsfw.testing.subject import Subject
@@ -119,7 +119,7 @@ class TestAgreement:
             with subject.rig(io_path=path, names=[path], nbytes=100_000, block=131072) as rig:
                 rig.write(0, data(100_000))
                 for driver, io in rig.calls.items():
-                    assert rig.read(12_345, 131_072 - 12_345, io=io) == data(100_000)[12_345:], (path, driver)
+                    same(rig.read(12_345, 131_072 - 12_345, io=io), data(100_000)[12_345:], (path, driver))
 
     def test_both_loops_meet_the_end_of_a_file_alike(self, subject: Subject) -> None:
         subject.need("data")

@@ -11,7 +11,7 @@ from gdsfw.backend import QueueRequest
 from gdsfw.engine.spec import EndedBy
 from gdsfw.errors import Domain
 from gdsfw.testing.loops import loop_of, run_loop
-from gdsfw.testing.suite.common import data, note
+from gdsfw.testing.suite.common import data, note, same
 
 if TYPE_CHECKING:
     from gdsfw.testing.subject import Rig, Subject
@@ -80,7 +80,7 @@ class TestQueues:
             done = _complete(io, requests, may_fail=[3])
             assert done[3] <= 0
             assert [done[cookie] for cookie in range(DEPTH) if cookie != 3] == [BLOCK] * (DEPTH - 1)
-            assert rig.get(4 * BLOCK, BLOCK) == data(DEPTH * BLOCK)[4 * BLOCK : 5 * BLOCK]
+            same(rig.get(4 * BLOCK, BLOCK), data(DEPTH * BLOCK)[4 * BLOCK : 5 * BLOCK])
 
     def test_a_stop_leaves_nothing_in_flight(self, subject: Subject) -> None:
         for rig, driver, io in _queues(subject):
