@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes as c
 import os
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -89,8 +90,10 @@ class ReadCounters(c.Structure):
 
 
 #: Where the counters of the first device begin in the third level's statistics, and bytes of the whole.
-PER_GPU = {"cuda": 1096, "hip": 984}
+PER_GPU = {"cuda": 1144, "hip": 1032}
 LEVEL_3_BYTES = 16384
+
+HOST_FUNCTION = c.CFUNCTYPE(None, c.c_void_p)
 
 
 class Api:
@@ -121,9 +124,9 @@ class Api:
 
     def function(self, name: str) -> Any:
         """A function by the name that both vendors share, or by its own."""
-        library = self.file if name in FILE or name.startswith(("cuFile", "hipFile")) else self.runtime
+        library = self.file if self.standin.symbol(name).startswith(("cuFile", "hipFile")) else self.runtime
         found = getattr(library, self.standin.symbol(name))
-        if library is self.file and found.restype is c.c_int:
+        if name in FILE and name != "use_count" and found.restype is c.c_int:
             found.restype = Status
         return found
 
@@ -269,6 +272,18 @@ class Api:
         timeout = Timeout(int(seconds), int(seconds % 1 * 1e9)) if seconds is not None else None
         self.ok("batch_status", batch, least, c.byref(n), events, c.byref(timeout) if timeout else None)
         return [(event.cookie or 0, event.status, event.ret) for event in events[: n.value]]
+
+
+class Gate:
+    """Work that a stream cannot get past until the test lets it."""
+
+    def __init__(self, api: Api, stream: int) -> None:
+        self._open = threading.Event()
+        self._function = HOST_FUNCTION(lambda _: self._open.wait(30) and None)
+        api.ok("host_function", stream, self._function, None)
+
+    def open(self) -> None:
+        self._open.set()
 
 
 def entry(handle: int, base: int, size: int, cookie: int, file_offset: int = 0, opcode: int = READ) -> Entry:

@@ -58,21 +58,19 @@ class Builder:
         self._folder = folder
         self._command = command
         self._compiled: set[tuple[str, str]] = set()
-        self._linked: dict[tuple[object, ...], Path] = {}
 
     def root(self, vendor: str, *, without: Sequence[str] = (), parts: Sequence[str] = ("runtime", "file")) -> Path:
         """A folder with a vendor's libraries: those in `parts`, lacking the functions in `without`."""
-        key = (vendor, tuple(sorted(without)), tuple(sorted(parts)))
-        if key not in self._linked:
-            root = self._folder / f"{vendor}-{len(self._linked)}"
+        name = "-".join([vendor, *sorted(parts), *(["without", *sorted(without)] if without else [])])
+        root = self._folder / name
+        if not root.exists():
             for part, library in LIBRARIES[vendor].items():
                 self._link(vendor, part, library, root, without)
             for part, library in LIBRARIES[vendor].items():
                 if part not in parts:
                     for name in (library.path, *(str(Path(library.path).with_name(link)) for link in library.links)):
                         (root / name).unlink()
-            self._linked[key] = root
-        return self._linked[key]
+        return root
 
     def _objects(self, vendor: str, part: str, library: Library) -> list[str]:
         folder = self._folder / "objects" / vendor / part

@@ -25,7 +25,9 @@ void parameter_put_flag(int which, bool value) {
 }
 
 size_t parameter_slabs(void) {
-  return fewest_slabs ? fewest_slabs : (size_t)core()->setting("slabs", IS_HIP ? 1 << 20 : 64);
+  if (IS_HIP)
+    return SIZE_MAX; /* its threads map memory for each call */
+  return fewest_slabs ? fewest_slabs : (size_t)core()->setting("slabs", 64);
 }
 
 static void from_environment(const char *name, int which) {

@@ -41,8 +41,8 @@ static uint64_t next_handle = FIRST_HANDLE;
 
 static int reopen(int fd, int flags) {
   char path[64];
-  snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-  return open(path, flags | O_CLOEXEC);
+  snprintf(path, sizeof path, "/proc/self/fd/%d", fd); /* a symbolic link, which O_NOFOLLOW would refuse */
+  return open(path, (flags & ~O_NOFOLLOW) | O_CLOEXEC);
 }
 
 static void close_own(const struct file *f) {
