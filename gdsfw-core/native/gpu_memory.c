@@ -1,10 +1,12 @@
 /* gpu_memory.c - copy, fill and verify of device memory for the tables of GPU paths.
  *
- * Fill and verify go through pinned host memory. What is verified was copied from the device for the purpose: the
- * staged path's own host copy would prove nothing.
+ * With kernels the device fills and verifies by itself. Without, both go through pinned host memory; what is verified
+ * was copied from the device for the purpose: the staged path's own host copy would prove nothing.
  */
 #include "gpu_internal.h"
+#include "pattern.h"
 
+#include <string.h>
 #include <unistd.h>
 
 static uint64_t device_address(void *buffer_base, int64_t buffer_offset) {
@@ -22,9 +24,74 @@ GDSFW_EXPORT int64_t gdsfw_gpu_copy(void *ctx, void *buffer_base, int64_t buffer
   return answer ? gpu_error(answer) : (int64_t)size;
 }
 
+/* ---- by the device ---------------------------------------------------------------------------------------------- */
+
+enum { THREADS = 256, MOST_GRID = 1056, LANE = 4 };
+
+/* One thread for each 32-bit lane of the pattern, a grid at most. */
+static int32_t launch_lanes(const struct gdsfw_gpu_path *path, void *kernel, uint64_t size, void **parameters) {
+  uint64_t grid = (size / LANE + THREADS + 1) / THREADS;
+  return path->gpu->launch(kernel, (uint32_t)(grid < MOST_GRID ? grid : MOST_GRID), 1, 1, THREADS, 1, 1, 0,
+                           path->stream, parameters, NULL);
+}
+
+static int64_t device_fill(const struct gdsfw_gpu_path *path, uint64_t device, uint64_t size, int64_t file_offset,
+                           const struct gdsfw_pattern *pattern) {
+  uint64_t key = pattern_file_key(pattern), at = (uint64_t)file_offset;
+  void *parameters[] = {&device, &size, &at, &key};
+  int32_t answer = launch_lanes(path, path->kernels->fill, size, parameters);
+  if (!answer)
+    answer = path->gpu->stream_wait(path->stream);
+  return answer ? gpu_error(answer) : (int64_t)size;
+}
+
+/* What is where the device found the first difference, and what should be. */
+static int64_t describe_first(const struct gdsfw_gpu_path *path, uint64_t device, uint64_t size, int64_t file_offset,
+                              const struct gdsfw_pattern *pattern, struct gdsfw_mismatch *mismatch) {
+  const struct gdsfw_gpu_finding clean = {0, UINT64_MAX};
+  uint64_t left = size - (uint64_t)(mismatch->file_offset - file_offset);
+  mismatch->length = left < sizeof mismatch->found ? (uint32_t)left : (uint32_t)sizeof mismatch->found;
+  gdsfw_pattern_fill(mismatch->expected, mismatch->length, mismatch->file_offset, pattern);
+  device += (uint64_t)(mismatch->file_offset - file_offset);
+  int32_t answer = path->gpu->copy_to_host(path->scratch, device, mismatch->length, path->stream);
+  if (!answer)
+    answer = path->gpu->stream_wait(path->stream);
+  memcpy(mismatch->found, path->scratch, mismatch->length);
+  memcpy(path->scratch, &clean, sizeof clean);
+  if (!answer)
+    answer = path->gpu->copy_to_device(path->finding, path->scratch, sizeof clean, path->stream);
+  if (!answer)
+    answer = path->gpu->stream_wait(path->stream);
+  return answer ? gpu_error(answer) : (int64_t)size;
+}
+
+static int64_t device_verify(const struct gdsfw_gpu_path *path, uint64_t device, uint64_t size, int64_t file_offset,
+                             const struct gdsfw_pattern *pattern, struct gdsfw_mismatch *mismatch) {
+  uint64_t key = pattern_file_key(pattern), at = (uint64_t)file_offset, finding = path->finding;
+  void *parameters[] = {&device, &size, &at, &key, &finding};
+  struct gdsfw_gpu_finding found;
+  int32_t answer = launch_lanes(path, path->kernels->verify, size, parameters);
+  if (!answer)
+    answer = path->gpu->copy_to_host(path->scratch, finding, sizeof found, path->stream);
+  if (!answer)
+    answer = path->gpu->stream_wait(path->stream);
+  if (answer)
+    return gpu_error(answer);
+  memcpy(&found, path->scratch, sizeof found);
+  mismatch->bad_bytes = found.bad_bytes;
+  if (!found.bad_bytes)
+    return (int64_t)size;
+  mismatch->file_offset = (int64_t)found.first;
+  return describe_first(path, device, size, file_offset, pattern, mismatch);
+}
+
+/* ---- the table's functions -------------------------------------------------------------------------------------- */
+
 GDSFW_EXPORT int64_t gdsfw_gpu_fill(void *ctx, void *buffer_base, int64_t buffer_offset, uint64_t size,
                                     int64_t file_offset, const struct gdsfw_pattern *pattern) {
   const struct gdsfw_gpu_path *path = ctx;
+  if (path->kernels && size)
+    return device_fill(path, device_address(buffer_base, buffer_offset), size, file_offset, pattern);
   for (uint64_t done = 0, step; done < size; done += step) {
     step = size - done < path->scratch_size ? size - done : path->scratch_size;
     gdsfw_pattern_fill(path->scratch, step, file_offset + (int64_t)done, pattern);
@@ -40,6 +107,8 @@ GDSFW_EXPORT int64_t gdsfw_gpu_verify(void *ctx, void *buffer_base, int64_t buff
                                       struct gdsfw_mismatch *mismatch) {
   const struct gdsfw_gpu_path *path = ctx;
   uint64_t bad = 0;
+  if (path->kernels && size)
+    return device_verify(path, device_address(buffer_base, buffer_offset), size, file_offset, pattern, mismatch);
   for (uint64_t done = 0, step; done < size; done += step) {
     step = size - done < path->scratch_size ? size - done : path->scratch_size;
     int64_t r = gdsfw_gpu_copy(ctx, buffer_base, buffer_offset + (int64_t)done, path->scratch, step, GDSFW_TO_HOST);

@@ -5,6 +5,7 @@
  * starts at the key's low half, xored with its high half. Lanes do not depend on one another, so the compiler
  * vectorises them here and a GPU computes them in any order. engine/pattern.py is the twin.
  */
+#include "pattern.h"
 #include "engine.h"
 #include "random.h"
 #include "vectorised.h"
@@ -13,7 +14,7 @@
 
 enum { CHUNK_BITS = 12, CHUNK = 1 << CHUNK_BITS, LANES = CHUNK / 4 };
 
-static uint64_t file_key(const struct gdsfw_pattern *p) {
+uint64_t pattern_file_key(const struct gdsfw_pattern *p) {
   return mix64(mix64(p->seed) ^ p->file_id * GOLD) ^ mix64(p->generation + 1);
 }
 
@@ -67,7 +68,7 @@ static const uint8_t *expect(uint8_t scratch[CHUNK], uint64_t key, uint32_t begi
 GDSFW_EXPORT void gdsfw_pattern_fill(void *host, uint64_t size, int64_t file_offset,
                                      const struct gdsfw_pattern *pattern) {
   uint8_t scratch[CHUNK], *out = host;
-  uint64_t of_file = file_key(pattern), at = (uint64_t)file_offset, end = at + size;
+  uint64_t of_file = pattern_file_key(pattern), at = (uint64_t)file_offset, end = at + size;
   while (at < end) {
     uint32_t begin = at % CHUNK, stop = end - at < CHUNK - begin ? begin + (uint32_t)(end - at) : CHUNK;
     uint64_t key = chunk_key(of_file, at >> CHUNK_BITS);
@@ -95,7 +96,7 @@ GDSFW_EXPORT uint64_t gdsfw_pattern_verify(const void *host, uint64_t size, int6
                                            const struct gdsfw_pattern *pattern, struct gdsfw_mismatch *mismatch) {
   uint8_t scratch[CHUNK];
   const uint8_t *in = host;
-  uint64_t of_file = file_key(pattern), at = (uint64_t)file_offset, end = at + size, bad = 0;
+  uint64_t of_file = pattern_file_key(pattern), at = (uint64_t)file_offset, end = at + size, bad = 0;
   for (uint64_t step; at < end; at += step, in += step) {
     uint32_t begin = at % CHUNK;
     step = end - at < CHUNK - begin ? end - at : CHUNK - begin;

@@ -28,6 +28,21 @@ struct gdsfw_gpu_runtime {
   int32_t (*stream_wait)(void *stream);
   int32_t not_ready; /* what event_query answers while work is pending */
   uint32_t reserved;
+  /* The mapped path and the device kernels; NULL where nobody asked for them. */
+  int32_t (*launch)(void *function, uint32_t grid_x, uint32_t grid_y, uint32_t grid_z, uint32_t block_x,
+                    uint32_t block_y, uint32_t block_z, uint32_t shared_bytes, void *stream, void **parameters,
+                    void **extra);
+  int32_t (*host_register)(void *host, size_t size, uint32_t flags);
+  int32_t (*host_unregister)(void *host);
+  int32_t (*host_pointer)(uint64_t *device, void *host, uint32_t flags);
+};
+
+/* Device functions compiled from gdsfw/gpu/kernels.cpp, as `launch` takes them. */
+struct gdsfw_gpu_kernels {
+  uint32_t abi, struct_size;
+  void *move;   /* gather and scatter: any number of blocks in one launch */
+  void *fill;   /* the pattern's bytes */
+  void *verify; /* bytes that differ from the pattern */
 };
 
 /* Status that the file libraries return by value: their own code and the runtime's. 0, 0 is success. */
@@ -110,7 +125,68 @@ struct gdsfw_gpu_path {
   uint32_t file_code_base;
   const struct gdsfw_gpu_file *files; /* sync, batch and stream: all files of the worker */
   uint64_t nfiles;
+  const struct gdsfw_gpu_kernels *kernels; /* NULL: no compiler; copies take their place */
+  struct gdsfw_gpu_move *moves;            /* mapped with kernels: pinned, 2 * group_blocks for each event */
+  uint64_t finding;                        /* device memory for one struct gdsfw_gpu_finding, with kernels */
 };
+
+/* One block for the move kernel: addresses as the device sees them. */
+struct gdsfw_gpu_move {
+  uint64_t source, target, size;
+};
+
+/* What the verify kernel found. */
+struct gdsfw_gpu_finding {
+  uint64_t bad_bytes;
+  uint64_t first; /* file offset of the first bad byte; all ones for none */
+};
+
+/* ---- a file's own pages, registered with the device ---------------------------------------------------------- */
+
+struct gdsfw_gpu_map_options {
+  uint32_t abi, struct_size;
+  int32_t fd;
+  uint32_t writable;
+  uint64_t start; /* of the range, a multiple of the page size */
+  uint64_t length;
+  uint64_t window;   /* bytes registered at once, a multiple of the page size; `length` or more: the whole range */
+  uint32_t resident; /* most windows registered at a time */
+  uint32_t reserved;
+};
+
+enum gdsfw_gpu_map_step {
+  GDSFW_GPU_MAP_WORKS = 0,
+  GDSFW_GPU_MAP_MMAP = 1,     /* errno */
+  GDSFW_GPU_MAP_POPULATE = 2, /* errno */
+  GDSFW_GPU_MAP_REGISTER = 3, /* the runtime's code */
+  GDSFW_GPU_MAP_ADDRESS = 4,  /* the runtime's code: the device's address of registered memory */
+};
+
+struct gdsfw_gpu_map_report {
+  uint32_t abi, struct_size;
+  uint64_t registrations;    /* windows registered so far */
+  uint64_t registered_bytes; /* in all of them */
+  uint64_t most_pinned;      /* bytes at a time */
+  uint64_t cold_bytes;       /* of them not in memory before */
+  uint64_t populate_ns, register_ns;
+  uint32_t step; /* enum gdsfw_gpu_map_step: what failed last */
+  int32_t code;  /* of it */
+};
+
+/* One map serves all workers that read or write the range; the value that the mapped path takes as `file` is its
+ * address. With one window, open registers it and leaves the reason in the report when it cannot; with more, windows
+ * are registered when they are first needed. Called with the device's context current, as are all calls below. */
+int64_t gdsfw_gpu_map_open(const struct gdsfw_gpu_runtime *gpu, const struct gdsfw_gpu_map_options *options, void **map,
+                           struct gdsfw_gpu_map_report *report);
+/* What was registered. */
+void gdsfw_gpu_map_look(void *map, struct gdsfw_gpu_map_report *report);
+/* The device's address of the byte at file `offset` of a map with one window; 0 outside. */
+uint64_t gdsfw_gpu_map_address(void *map, uint64_t offset);
+/* 0 while the file is as it was: as long, and not removed or replaced. */
+int64_t gdsfw_gpu_map_intact(void *map);
+/* Nothing of the map may be in flight. */
+void gdsfw_gpu_map_close(void *map);
+int64_t gdsfw_gpu_map_flush(void *ctx, void *file, int32_t data_only);
 
 /* For the table of any GPU path: between device and host memory on the path's stream, waited for. */
 int64_t gdsfw_gpu_copy(void *ctx, void *buffer_base, int64_t buffer_offset, void *host, uint64_t size,
@@ -127,6 +203,7 @@ int64_t gdsfw_staged_flush(void *ctx, void *file, int32_t data_only);
 extern const struct gdsfw_queue gdsfw_staged_queue;
 extern const struct gdsfw_queue gdsfw_gpu_batch_queue;
 extern const struct gdsfw_queue gdsfw_gpu_stream_queue;
+extern const struct gdsfw_queue gdsfw_gpu_mapped_queue;
 
 #ifdef __cplusplus
 }

@@ -31,6 +31,7 @@ class IOPathInfo:
         native: whether the C engine can drive it without the interpreter.
         max_iodepth: requests it can have in flight for one worker; 1 for a synchronous path, 0 for no limit.
         reads, writes: which directions it has.
+        page_cache: it works on the file's pages in memory: `direct: auto` means false, `direct: true` is refused.
         summary: one line for `gdsfw backends`.
     """
 
@@ -40,6 +41,7 @@ class IOPathInfo:
     reads: bool = True
     writes: bool = True
     summary: str = ""
+    page_cache: bool = False
 
 
 @dataclass(frozen=True)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from gdsfw.backend import Device
 from gdsfw.errors import BackendError, Domain, UnavailableError
+
+if TYPE_CHECKING:
+    from gdsfw_cufile.compiler import Nvrtc
 
 #: CUDA_ERROR_NOT_READY (cuda.h).
 NOT_READY = 600
@@ -20,6 +23,10 @@ _SYMBOLS = {
     "event_query": "cuEventQuery",
     "event_wait": "cuEventSynchronize",
     "stream_wait": "cuStreamSynchronize",
+    "launch": "cuLaunchKernel",
+    "host_register": "cuMemHostRegister_v2",
+    "host_unregister": "cuMemHostUnregister",
+    "host_pointer": "cuMemHostGetDevicePointer_v2",
 }
 
 
@@ -44,6 +51,7 @@ class CudaRuntime:
         self._driver = driver
         self._symbols = {name: _address(library, symbol) for name, symbol in _SYMBOLS.items()}
         self._contexts: dict[int, Any] = {}
+        self._modules: list[Any] = []
         self._lock = threading.Lock()
         try:
             self._call(driver.cuInit, 0)
@@ -96,13 +104,40 @@ class CudaRuntime:
         """cuStreamDestroy."""
         self._call(self._driver.cuStreamDestroy, self._driver.CUstream(stream))
 
-    def create_event(self) -> int:
+    def create_event(self, blocking: bool = False) -> int:
         """An event without timing."""
-        return int(self._call(self._driver.cuEventCreate, self._driver.CUevent_flags.CU_EVENT_DISABLE_TIMING.value))
+        flags = self._driver.CUevent_flags
+        value = flags.CU_EVENT_DISABLE_TIMING.value | (flags.CU_EVENT_BLOCKING_SYNC.value if blocking else 0)
+        return int(self._call(self._driver.cuEventCreate, value))
 
     def destroy_event(self, event: int) -> None:
         """cuEventDestroy."""
         self._call(self._driver.cuEventDestroy, self._driver.CUevent(event))
+
+    def compiler(self) -> Nvrtc:
+        """NVRTC."""
+        from gdsfw_cufile.compiler import Nvrtc
+
+        return Nvrtc()
+
+    def architecture(self, ordinal: int) -> str:
+        """The device's compute capability, as `sm_90`."""
+        attribute = self._driver.CUdevice_attribute
+        device = self._call(self._driver.cuDeviceGet, ordinal)
+        major, minor = (
+            self._call(self._driver.cuDeviceGetAttribute, which, device)
+            for which in (
+                attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
+                attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
+            )
+        )
+        return f"sm_{major}{minor}"
+
+    def load_functions(self, code: bytes, names: Sequence[str]) -> Mapping[str, int]:
+        """cuModuleLoadData; the module stays as long as the context."""
+        module = self._call(self._driver.cuModuleLoadData, code)
+        self._modules.append(module)
+        return {name: int(self._call(self._driver.cuModuleGetFunction, module, name.encode())) for name in names}
 
     def explain(self, code: int) -> tuple[str, str] | None:
         """Name and text of a CUresult."""

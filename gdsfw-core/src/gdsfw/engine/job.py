@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from gdsfw.backend import Target, Worker
 from gdsfw.engine.io_log import begin_log, check_log
@@ -160,12 +160,17 @@ class JobRun:
             name=file.path,
             file_id=file.file_id,
             nbytes=file.nbytes,
-            direct=job.direct,
+            direct=self._direct(),
             allow_overwrite=job.allow_overwrite,
             create=job.writes,
             sync=job.sync,
             job=job.name,
         )
+
+    def _direct(self) -> Literal["auto", "true", "false"]:
+        """How files are opened; a path that works on the page cache has it decided."""
+        info = self.plan.backend.io_path(self.plan.job.io_path)
+        return "false" if info is not None and info.page_cache else self.plan.job.direct
 
     def _open(self, file: FilePlan) -> OpenFile:
         handle = self._shared.get(file.path)

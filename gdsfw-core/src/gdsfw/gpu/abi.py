@@ -22,6 +22,59 @@ class Runtime(Versioned):
         ("stream_wait", c.c_uint64),
         ("not_ready", c.c_int32),
         ("reserved", c.c_uint32),
+        ("launch", c.c_uint64),
+        ("host_register", c.c_uint64),
+        ("host_unregister", c.c_uint64),
+        ("host_pointer", c.c_uint64),
+    ]
+
+
+class Kernels(Versioned):
+    """struct gdsfw_gpu_kernels: device functions."""
+
+    _fields_: ClassVar = [*VERSION_FIELDS, ("move", c.c_uint64), ("fill", c.c_uint64), ("verify", c.c_uint64)]
+
+
+class Move(c.Structure):
+    """struct gdsfw_gpu_move."""
+
+    _fields_: ClassVar = [("source", c.c_uint64), ("target", c.c_uint64), ("size", c.c_uint64)]
+
+
+class Finding(c.Structure):
+    """struct gdsfw_gpu_finding."""
+
+    _fields_: ClassVar = [("bad_bytes", c.c_uint64), ("first", c.c_uint64)]
+
+
+class MapOptions(Versioned):
+    """struct gdsfw_gpu_map_options."""
+
+    _fields_: ClassVar = [
+        *VERSION_FIELDS,
+        ("fd", c.c_int32),
+        ("writable", c.c_uint32),
+        ("start", c.c_uint64),
+        ("length", c.c_uint64),
+        ("window", c.c_uint64),
+        ("resident", c.c_uint32),
+        ("reserved", c.c_uint32),
+    ]
+
+
+class MapReport(Versioned):
+    """struct gdsfw_gpu_map_report."""
+
+    _fields_: ClassVar = [
+        *VERSION_FIELDS,
+        ("registrations", c.c_uint64),
+        ("registered_bytes", c.c_uint64),
+        ("most_pinned", c.c_uint64),
+        ("cold_bytes", c.c_uint64),
+        ("populate_ns", c.c_uint64),
+        ("register_ns", c.c_uint64),
+        ("step", c.c_uint32),
+        ("code", c.c_int32),
     ]
 
 
@@ -68,6 +121,9 @@ class Path(Versioned):
         ("file_code_base", c.c_uint32),
         ("files", c.POINTER(FileEntry)),
         ("nfiles", c.c_uint64),
+        ("kernels", c.POINTER(Kernels)),
+        ("moves", c.c_uint64),
+        ("finding", c.c_uint64),
     ]
 
 

@@ -46,6 +46,22 @@ def copy(runtime: Runtime, stream: int, buffer: Buffer, offset: int, host_view: 
         runtime.free_host(pinned)
 
 
+def copy_in(runtime: Runtime, stream: int, device: int, content: bytes) -> None:
+    """Put a few bytes into device memory, waited for.
+
+    Raises:
+        BackendError: the runtime refused.
+    """
+    symbols = runtime.symbols()
+    pinned = runtime.allocate_host(len(content))
+    try:
+        c.memmove(pinned, content, len(content))
+        _check("copy_to_device", _TO_DEVICE(symbols["copy_to_device"])(device, pinned, len(content), stream))
+        _check("stream_wait", _WAIT(symbols["stream_wait"])(stream))
+    finally:
+        runtime.free_host(pinned)
+
+
 def _check(operation: str, code: int) -> None:
     if code:
         raise BackendError(operation, Domain.GPU, code)

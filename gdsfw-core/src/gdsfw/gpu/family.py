@@ -13,10 +13,16 @@ from pydantic import BaseModel, ConfigDict, Field
 from gdsfw.backend import Buffer, Device, FileHandle, IOPath, IOPathInfo, Request, Transport, Worker
 from gdsfw.engine import native
 from gdsfw.errors import BackendError, UnavailableError, UsageError
+from gdsfw.gpu.abi import Finding
+from gdsfw.gpu.copying import copy_in
+from gdsfw.gpu.kernels import Loaded, load
+from gdsfw.gpu.mapped import LAUNCHES, moves_nbytes, transport
+from gdsfw.gpu.mapping import FileMap, Limits, Maps
 from gdsfw.gpu.paths import PSYNC_GROUPS, URING_GROUPS, PathParts, group_blocks, make, uses_io_uring
 
 if TYPE_CHECKING:
     from gdsfw.gpu.vendor import FileLibrary, Runtime, Vendor
+    from gdsfw.workload.model import Job
 
 IO_PATHS = (
     IOPathInfo("auto", native=True, max_iodepth=0, summary="sync where it is peer-to-peer, else staged"),
@@ -24,7 +30,16 @@ IO_PATHS = (
     IOPathInfo("batch", native=True, max_iodepth=0, summary="the library's batch interface"),
     IOPathInfo("stream", native=True, max_iodepth=0, summary="the library's stream-ordered interface"),
     IOPathInfo("staged", native=True, max_iodepth=0, summary="pinned host memory and grouped copies; needs no library"),
+    IOPathInfo(
+        "mapped",
+        native=True,
+        max_iodepth=0,
+        page_cache=True,
+        summary="the file's own pages, registered with the device: no copy by the CPU (writes: tmpfs)",
+    ),
 )
+#: Bytes of host memory for verification beside the block: what the verify kernel finds.
+SMALLEST_SCRATCH = 4096
 #: Paths that go through the vendor's file library.
 LIBRARY_PATHS = frozenset({"sync", "batch", "stream"})
 
@@ -42,6 +57,12 @@ class StagingOptions(BaseModel):
         None, ge=1, le=1024, description="Staged groups in flight, a number. Default 2 with psync, 8 with io_uring."
     )
     wait: Literal["spin", "block"] = Field("spin", description="How a worker waits for the device.")
+    map_share: float = Field(
+        0.25, gt=0, le=1, description="Share of the available memory that mapped may pin for one file, 0 to 1."
+    )
+    window_bytes: int | None = Field(
+        None, ge=4096, description="Bytes that mapped registers at once. Default: the whole range, else 64 MiB."
+    )
 
 
 @dataclass
@@ -53,6 +74,7 @@ class Session:
     library: FileLibrary | None = None
     auto: str = ""
     notes: list[str] = field(default_factory=list)
+    maps: Maps = field(default_factory=Maps)
     lock: threading.RLock = field(default_factory=threading.RLock)
 
 
@@ -65,10 +87,12 @@ class State:
     stream: int
     events: list[int] = field(default_factory=list)
     mirror: int = 0
-    mirror_nbytes: int = 0
     scratch: int = 0
-    scratch_nbytes: int = 0
     stream_registered: bool = False
+    moves: int = 0
+    finding: int = 0
+    maps: list[FileMap] = field(default_factory=list)
+    parts: PathParts | None = None
 
 
 class Family:
@@ -77,6 +101,8 @@ class Family:
     def __init__(self, vendor: Vendor) -> None:
         self._vendor = vendor
         self._runtime: Runtime | None = None
+        self._kernels: dict[int, Loaded] = {}
+        self._lock = threading.Lock()
 
     def runtime(self) -> Runtime:
         """The vendor's runtime, opened once a process."""
@@ -143,11 +169,15 @@ class Family:
         runtime: Runtime = worker.session.runtime
         if state.stream_registered:
             self.library(worker.session).deregister_stream(state.stream)
+        for held in state.maps:
+            worker.session.maps.release(held)
         for event in state.events:
             runtime.destroy_event(event)
-        for address in (state.mirror, state.scratch):
+        for address in (state.mirror, state.scratch, state.moves):
             if address:
                 runtime.free_host(address)
+        if state.finding:
+            runtime.free(state.finding)
         runtime.destroy_stream(state.stream)
         runtime.leave(state.entered)
 
@@ -194,39 +224,78 @@ class Family:
     def io(self, worker: Worker, files: Sequence[FileHandle], buffer: Buffer, request: Request) -> IOPath:
         """The data plane of the job's path."""
         session: Session = worker.session
-        state: State = worker.state
-        runtime = session.runtime
         name = self.path_name(session, request.io_path)
+        if request.io_path == "auto" and name == "staged" and _reuses(worker.job, files, request):
+            try:
+                return self._path("mapped", worker, files, buffer, request)
+            except UnavailableError as error:
+                session.notes.append(f"io_path auto: not mapped, because {error.message}")
+        return self._path(name, worker, files, buffer, request)
+
+    def _path(self, name: str, worker: Worker, files: Sequence[FileHandle], buffer: Buffer, request: Request) -> IOPath:
+        session: Session = worker.session
         options = session.options
         uring = uses_io_uring(options.reader, files, request.iodepth)
         groups = options.groups or (URING_GROUPS if uring else PSYNC_GROUPS)
-        blocks = group_blocks(request.iodepth, request.max_block_size, options.group_bytes, groups)
-        if name != "sync":
-            state.events = [runtime.create_event() for _ in range(request.iodepth)]
-        if name == "staged":
-            state.mirror, state.mirror_nbytes = runtime.allocate_host(buffer.nbytes), buffer.nbytes
-        if worker.job.writes or worker.job.verify:
-            state.scratch, state.scratch_nbytes = runtime.allocate_host(request.max_block_size), request.max_block_size
         library = self.library(session) if name in LIBRARY_PATHS else None
-        if name == "stream" and library is not None:
-            library.register_stream(state.stream)
-            state.stream_registered = True
         parts = PathParts(
-            runtime,
+            session.runtime,
             library,
-            state.stream,
-            state.events,
-            state.mirror,
-            state.mirror_nbytes,
-            state.scratch,
-            state.scratch_nbytes,
+            worker.state.stream,
+            worker.state.events,
             spin=options.wait == "spin",
-            group_blocks=blocks,
+            group_blocks=group_blocks(request.iodepth, request.max_block_size, options.group_bytes, groups),
             reader=options.reader,
         )
+        if name == "mapped":
+            self._map_files(worker, files, request, parts)
+        self._allocate(name, worker, buffer, request, parts)
         path = make(name, files, buffer, request, parts)
         path.notes = (*session.notes, *path.notes)
+        worker.state.parts = parts
         return path
+
+    def _map_files(self, worker: Worker, files: Sequence[FileHandle], request: Request, parts: PathParts) -> None:
+        session: Session = worker.session
+        limits = Limits(session.options.map_share, session.options.window_bytes)
+        for file, span in zip(files, request.ranges, strict=True):
+            held = session.maps.acquire(session.runtime, file, span, request.rw != "read", limits, worker.job.numjobs)
+            worker.state.maps.append(held)
+        parts.maps = worker.state.maps
+
+    def _allocate(self, name: str, worker: Worker, buffer: Buffer, request: Request, parts: PathParts) -> None:
+        """What the path needs beside the buffer; the worker's state holds it, worker_stop gives it back."""
+        state: State = worker.state
+        runtime: Runtime = worker.session.runtime
+        if name != "sync":
+            number = LAUNCHES if name == "mapped" else request.iodepth
+            state.events += [runtime.create_event(blocking=not parts.spin) for _ in range(number)]
+        if name == "staged":
+            state.mirror = runtime.allocate_host(buffer.nbytes)
+            parts.mirror, parts.mirror_nbytes = state.mirror, buffer.nbytes
+        if name == "mapped" or worker.job.verify:
+            self._add_kernels(worker, request, parts, moves=name == "mapped")
+        if worker.job.writes or worker.job.verify:
+            parts.scratch_nbytes = max(request.max_block_size, SMALLEST_SCRATCH)
+            parts.scratch = state.scratch = runtime.allocate_host(parts.scratch_nbytes)
+        if name == "stream" and parts.library is not None:
+            parts.library.register_stream(state.stream)
+            state.stream_registered = True
+
+    def _add_kernels(self, worker: Worker, request: Request, parts: PathParts, *, moves: bool) -> None:
+        state: State = worker.state
+        runtime: Runtime = worker.session.runtime
+        with self._lock:
+            if state.ordinal not in self._kernels:
+                self._kernels[state.ordinal] = load(runtime, state.ordinal)
+        loaded = self._kernels[state.ordinal]
+        parts.kernels, parts.kernels_missing = loaded.table(), loaded.missing
+        if parts.kernels is None:
+            return
+        state.finding = parts.finding = runtime.allocate(c.sizeof(Finding))
+        copy_in(runtime, state.stream, state.finding, bytes(Finding(0, 2**64 - 1)))
+        if moves:
+            state.moves = parts.moves = runtime.allocate_host(moves_nbytes(request.iodepth))
 
     def copy(self, worker: Worker, buffer: Buffer, offset: int, host_view: memoryview, direction: str) -> None:
         """Copy outside the loop, through a table of this worker."""
@@ -236,6 +305,8 @@ class Family:
 
     def transport(self, worker: Worker, path: IOPath, before: Any) -> Any:
         """The way the bytes took: staged by construction, else what the library's evidence says."""
+        if path.name == "mapped":
+            return () if before is None else transport(worker.state.parts)
         if path.name == "staged":
             from gdsfw.gpu.evidence import staged_snapshot, staged_transport
 
@@ -245,6 +316,16 @@ class Family:
             return library.snapshot()
         answer: Transport = library.judge(before, path.files)
         return answer
+
+
+def _reuses(job: Job, files: Sequence[FileHandle], request: Request) -> bool:
+    """Whether registering pays: buffered reads of at least four times the range, all of it known beforehand."""
+    planned = job.io_size or 0
+    return (
+        request.rw == "read"
+        and not any(file.direct for file in files)
+        and planned >= 4 * sum(length for _, length in request.ranges)
+    )
 
 
 def _view(address: int, nbytes: int) -> memoryview:

@@ -1,4 +1,4 @@
-"""The data planes: sync, batch, stream and staged, each a table for the C engine."""
+"""The data planes, each a table for the C engine: sync, batch, stream and staged; mapped.py has the mapped one."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ from gdsfw.gpu import abi
 
 if TYPE_CHECKING:
     from gdsfw.backend import Buffer, FileHandle, Request
+    from gdsfw.gpu.mapping import FileMap
     from gdsfw.gpu.vendor import FileLibrary, Runtime
 
 #: Groups in flight by default. psync reads one group while another is copied. With io_uring a group ends with its
@@ -45,19 +46,28 @@ class PathParts:
         mirror: pinned host memory as large as the device buffer (staged), else 0.
         scratch: pinned host memory for fill and verify.
         library: None for paths that need no file library.
+        kernels, kernels_missing: device functions, or why there are none.
+        finding: device memory for what the verify kernel finds.
+        moves: pinned host memory for the moves of all launches (mapped).
+        maps: one for each file (mapped).
     """
 
     runtime: Runtime
     library: FileLibrary | None
     stream: int
     events: Sequence[int]
-    mirror: int
-    mirror_nbytes: int
-    scratch: int
-    scratch_nbytes: int
+    mirror: int = 0
+    mirror_nbytes: int = 0
+    scratch: int = 0
+    scratch_nbytes: int = 0
     spin: bool = True
     group_blocks: int = 0
     reader: str = "auto"
+    kernels: abi.Kernels | None = None
+    kernels_missing: str = ""
+    finding: int = 0
+    moves: int = 0
+    maps: Sequence[FileMap] = ()
     keep: list[Any] = field(default_factory=list)
 
 
@@ -79,8 +89,8 @@ def make(name: str, files: Sequence[FileHandle], buffer: Buffer, request: Reques
 def _sync(files: Sequence[FileHandle], buffer: Buffer, request: Request, parts: PathParts) -> IOPath:
     library = _library(parts)
     symbols = library.symbols()
-    path, values = _path(files, parts)
-    table = _table(path, parts, read=IO_FN(symbols["read"]), write=IO_FN(symbols["write"]))
+    path, values = path_struct(files, parts)
+    table = path_table(path, parts, read=IO_FN(symbols["read"]), write=IO_FN(symbols["write"]))
     note = [f"iodepth {request.iodepth}: sync keeps one I/O in flight"] if request.iodepth > 1 else []
     return IOPath("sync", files, native=table, file_values=values, notes=note, keep=[path, *parts.keep])
 
@@ -113,8 +123,8 @@ def _queue_path(
         raise UnavailableError(
             f"io_path {name}: the file library has no {', '.join(lacking)}", hint="use io_path sync or staged"
         )
-    path, values = _path(files, parts)
-    table = _table(path, parts)
+    path, values = path_struct(files, parts)
+    table = path_table(path, parts)
     table.queue = engine().queue(queue)
     return IOPath(
         name,
@@ -134,12 +144,12 @@ def _default_batch(iodepth: int) -> int:
 
 def _staged(files: Sequence[FileHandle], buffer: Buffer, request: Request, parts: PathParts) -> IOPath:
     storage, options = _storage_table(parts.reader, files, request)
-    path, _ = _path(files, parts)
+    path, _ = path_struct(files, parts)
     path.storage = c.pointer(storage)
     path.group_blocks = parts.group_blocks
     descriptors = [native.FdFile(file.fd, file.tail_fd, file.alignment.offset, 0) for file in files]
-    table = _table(path, parts)
-    table.flush = FLUSH_FN(_address("gdsfw_staged_flush"))
+    table = path_table(path, parts)
+    table.flush = FLUSH_FN(address("gdsfw_staged_flush"))
     table.queue = engine().queue("gdsfw_staged_queue")
     groups = -(-request.iodepth // parts.group_blocks)
     reader = "io_uring" if options is not None else "psync"
@@ -155,6 +165,12 @@ def _staged(files: Sequence[FileHandle], buffer: Buffer, request: Request, parts
     )
 
 
+def _mapped(files: Sequence[FileHandle], buffer: Buffer, request: Request, parts: PathParts) -> IOPath:
+    from gdsfw.gpu import mapped
+
+    return mapped.make(files, buffer, request, parts)
+
+
 def _storage_table(reader: str, files: Sequence[FileHandle], request: Request) -> tuple[NativeTable, Any]:
     """The table for host memory, and the options that must live as long."""
     if not uses_io_uring(reader, files, request.iodepth):
@@ -166,7 +182,8 @@ def _storage_table(reader: str, files: Sequence[FileHandle], request: Request) -
     return uring_table(options), options
 
 
-def _path(files: Sequence[FileHandle], parts: PathParts) -> tuple[abi.Path, list[int]]:
+def path_struct(files: Sequence[FileHandle], parts: PathParts) -> tuple[abi.Path, list[int]]:
+    """The context of a path's table and queue, and the library's value of each file."""
     runtime = abi.Runtime(**abi.members(abi.Runtime, parts.runtime.symbols()), not_ready=parts.runtime.not_ready)
     values = [int(file.state or 0) for file in files]
     entries = (abi.FileEntry * len(files))(
@@ -185,7 +202,12 @@ def _path(files: Sequence[FileHandle], parts: PathParts) -> tuple[abi.Path, list
         spin=int(parts.spin),
         files=entries,
         nfiles=len(files),
+        moves=parts.moves,
+        finding=parts.finding,
     )
+    if parts.kernels is not None:
+        path.kernels = c.pointer(parts.kernels)
+        parts.keep.append(parts.kernels)
     if parts.library is not None:
         library = abi.FileLibrary(**abi.members(abi.FileLibrary, parts.library.symbols()))
         path.library = c.pointer(library)
@@ -195,24 +217,26 @@ def _path(files: Sequence[FileHandle], parts: PathParts) -> tuple[abi.Path, list
     return path, values
 
 
-def _table(path: abi.Path, parts: PathParts, **members: Any) -> NativeTable:
+def path_table(path: abi.Path, parts: PathParts, **members: Any) -> NativeTable:
+    """The table of a path: what all paths share, and its own members."""
     library = parts.library
     return NativeTable(
         flags=CAN_READ | CAN_WRITE,
         file_code_base=library.code_base if library else 0,
         max_transfer=library.max_transfer if library else 0,
         ctx=c.addressof(path),
-        flush=FLUSH_FN(_address("gdsfw_gpu_flush")),
-        copy=COPY_FN(_address("gdsfw_gpu_copy")),
-        fill=FILL_FN(_address("gdsfw_gpu_fill")),
-        verify=VERIFY_FN(_address("gdsfw_gpu_verify")),
-        register_buffer=REGISTER_FN(_address("gdsfw_gpu_register")),
-        deregister_buffer=DEREGISTER_FN(_address("gdsfw_gpu_deregister")),
+        flush=FLUSH_FN(address("gdsfw_gpu_flush")),
+        copy=COPY_FN(address("gdsfw_gpu_copy")),
+        fill=FILL_FN(address("gdsfw_gpu_fill")),
+        verify=VERIFY_FN(address("gdsfw_gpu_verify")),
+        register_buffer=REGISTER_FN(address("gdsfw_gpu_register")),
+        deregister_buffer=DEREGISTER_FN(address("gdsfw_gpu_deregister")),
         **members,
     )
 
 
-def _address(symbol: str) -> int:
+def address(symbol: str) -> int:
+    """Where a function of the C engine is."""
     return c.cast(getattr(engine().library, symbol), c.c_void_p).value or 0
 
 
@@ -227,4 +251,5 @@ _MAKERS: dict[str, Callable[[Sequence[FileHandle], Buffer, Request, PathParts], 
     "batch": _batch,
     "stream": _stream,
     "staged": _staged,
+    "mapped": _mapped,
 }

@@ -6,13 +6,14 @@ two vendors' libraries are twins, so one set of C queues serves both (native/inc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from gdsfw.backend import Device, ErrorInfo, FileHandle, Transport
     from gdsfw.errors import Domain
+    from gdsfw.gpu.kernels import Compiler
 
 
 class Runtime(Protocol):
@@ -51,11 +52,20 @@ class Runtime(Protocol):
     def destroy_stream(self, stream: int) -> None:
         """Undo create_stream."""
 
-    def create_event(self) -> int:
-        """An event without timing."""
+    def create_event(self, blocking: bool = False) -> int:
+        """An event without timing; with `blocking`, who waits for it sleeps instead of looking all the time."""
 
     def destroy_event(self, event: int) -> None:
         """Undo create_event."""
+
+    def compiler(self) -> Compiler:
+        """The run-time compiler; UnavailableError with what to install where there is none."""
+
+    def architecture(self, ordinal: int) -> str:
+        """What the compiler calls a device's instruction set."""
+
+    def load_functions(self, code: bytes, names: Sequence[str]) -> Mapping[str, int]:
+        """Load device code into the current context until the process ends; handles of its functions by name."""
 
 
 class FileLibrary(Protocol):

@@ -36,6 +36,7 @@ def check_plan(plan: Plan, workload: Workload, machine: Machine) -> None:
         _check_writers(stage, complaints)
     for job in plan.jobs:
         _check_alignment(job, machine, complaints)
+        _check_page_cache(job, complaints)
     _check_processes(plan, complaints)
     complaints.raise_if_any()
 
@@ -177,6 +178,14 @@ def _complain_overlap(path: str, one: _Span, other: _Span, complaints: Complaint
     names = f"worker {one.worker} of {one.job.name} and worker {other.worker} of {other.job.name}"
     message = f"verify, but {names} write the same bytes of {path}"
     complaints.wrong(culprit.name, "verify", message, "share: split gives each worker its own part")
+
+
+def _check_page_cache(plan: JobPlan, complaints: Complaints) -> None:
+    """A path that works on the file's pages in memory cannot bypass them."""
+    info = plan.backend.io_path(plan.job.io_path)
+    if info is not None and info.page_cache and plan.job.direct == "true":
+        message = f"direct: true, but io_path {info.name} works on the file's pages in the page cache"
+        complaints.wrong(plan.job.name, "direct", message, "direct: auto or false, or another io_path")
 
 
 def _check_alignment(plan: JobPlan, machine: Machine, complaints: Complaints) -> None:

@@ -1,0 +1,155 @@
+"""Files whose own pages are registered with the device: one map for all workers that use the same range."""
+
+from __future__ import annotations
+
+import ctypes as c
+import errno
+import os
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gdsfw.engine.native_library import engine
+from gdsfw.errors import BackendError, Domain, UnavailableError
+from gdsfw.gpu import abi
+from gdsfw.storage import filesystems
+
+if TYPE_CHECKING:
+    from gdsfw.backend import FileHandle
+    from gdsfw.gpu.vendor import Runtime
+
+PAGE = os.sysconf("SC_PAGE_SIZE")
+#: Bytes registered at once when a range is too large to be registered whole.
+WINDOW = 64 << 20
+_STEPS = {1: "mmap", 2: "populate", 3: "host_register", 4: "host_pointer"}
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much may be registered.
+
+    Args:
+        share: of the memory there is, at most so much is pinned by one file.
+        window: bytes registered at once; None: the whole range where `share` allows, else 64 MiB.
+    """
+
+    share: float
+    window: int | None
+
+
+@dataclass
+class FileMap:
+    """A registered range of a file. `address` is what the mapped queue takes as file."""
+
+    key: tuple[Any, ...]
+    address: int
+    runtime: abi.Runtime  # the map calls through it
+    users: int = 0
+
+    def report(self) -> abi.MapReport:
+        """What was registered so far."""
+        report = abi.MapReport()
+        engine().library.gdsfw_gpu_map_look(c.c_uint64(self.address), c.byref(report))
+        return report
+
+    def device_address(self, offset: int) -> int:
+        """The device's address of the byte at file `offset`, where the whole range is one window."""
+        function = engine().library.gdsfw_gpu_map_address
+        function.restype = c.c_uint64
+        return int(function(c.c_uint64(self.address), c.c_uint64(offset)))
+
+
+@dataclass
+class Maps:
+    """The maps of a session. Calls need a current device context, and may come from any worker."""
+
+    _open: dict[tuple[Any, ...], FileMap] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def acquire(
+        self, runtime: Runtime, file: FileHandle, span: tuple[int, int], writable: bool, limits: Limits, workers: int
+    ) -> FileMap:
+        """A map of `span` (start, length) of a file, shared with whoever has it already.
+
+        Raises:
+            UnavailableError: the device or the kernel refuses, and what to use instead.
+        """
+        status = os.fstat(file.fd)
+        start = span[0] // PAGE * PAGE
+        length = span[0] + span[1] - start
+        key = (status.st_dev, status.st_ino, start, length, writable)
+        with self._lock:  # registering in several threads at once is slower than one after the other
+            found = self._open.get(key)
+            if found is None:
+                if writable and status.st_size < start + length:
+                    os.ftruncate(file.fd, start + length)  # a page behind the end cannot be written
+                found = self._open[key] = _map(runtime, file, key, limits, workers)
+            found.users += 1
+            return found
+
+    def release(self, found: FileMap) -> None:
+        """Undo acquire; the last user unregisters. Its device has nothing of the map in flight."""
+        with self._lock:
+            found.users -= 1
+            if found.users == 0:
+                del self._open[found.key]
+                engine().library.gdsfw_gpu_map_close(c.c_uint64(found.address))
+
+
+def pinnable(share: float) -> int:
+    """Bytes that `share` of min(available memory, the control group's limit) is."""
+    available = _number("/proc/meminfo", "MemAvailable:") * 1024
+    limit = _number("/sys/fs/cgroup/memory.max")
+    return int(share * (min(available, limit) if limit else available))
+
+
+def _number(path: str, label: str = "") -> int:
+    """The number behind a label of a file, 0 where there is none (`max` among them)."""
+    try:
+        words = Path(path).read_text(encoding="ascii").split()
+        return int(words[words.index(label) + 1 if label else 0])
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
+def window_bytes(length: int, limits: Limits, workers: int) -> tuple[int, int]:
+    """Bytes of one window, and windows registered at a time, for a range of `length` bytes.
+
+    Every worker can have two windows in use, whatever the limits say: a block may lie across their border.
+    """
+    allowed = pinnable(limits.share)
+    if limits.window is None and length <= allowed:
+        return length, 1
+    window = -(-(limits.window or WINDOW) // PAGE) * PAGE
+    return window, max(allowed // window, 2 * workers)
+
+
+def _map(runtime: Runtime, file: FileHandle, key: tuple[Any, ...], limits: Limits, workers: int) -> FileMap:
+    start, length, writable = key[2:]
+    window, resident = window_bytes(length, limits, workers)
+    table = abi.Runtime(**abi.members(abi.Runtime, runtime.symbols()), not_ready=runtime.not_ready)
+    options = abi.MapOptions(
+        fd=file.fd, writable=int(writable), start=start, length=length, window=window, resident=resident
+    )
+    report, handle = abi.MapReport(), c.c_uint64()
+    call = engine().library.gdsfw_gpu_map_open
+    call.restype = c.c_int64
+    if call(c.byref(table), c.byref(options), c.byref(handle), c.byref(report)):
+        raise _refused(file, writable, length, report)
+    return FileMap(key, handle.value, table)
+
+
+def _refused(file: FileHandle, writable: bool, length: int, report: abi.MapReport) -> UnavailableError:
+    kind = filesystems.kind(file.fd)
+    operation = _STEPS.get(report.step, "map")
+    domain = Domain.GPU if report.step >= 3 else Domain.ERRNO
+    why = BackendError(operation, domain, report.code).message
+    if domain is Domain.ERRNO and report.code:
+        why = f"{operation}: {errno.errorcode.get(report.code, report.code)} ({os.strerror(report.code)})"
+    refusal = f"io_path mapped: {file.target.name}: {length} bytes cannot be registered with the device: {why}"
+    if writable and kind not in filesystems.RAM_BACKED:
+        hint = f"pages of {kind} cannot be pinned for writing (tmpfs can): use io_path staged for writes"
+    else:
+        hint = "lower `map_share` or set `window_bytes` (backend_options) to pin less, or use io_path staged"
+    return UnavailableError(refusal, hint=hint)
