@@ -34,10 +34,14 @@ _LOW_HALVES = 0xFFFFFFFF * _ONES
 _COUNTER = int.from_bytes(b"".join((i * 0x9E3779B9 & 0xFFFFFFFF).to_bytes(8, "little") for i in range(LANES)), "little")
 
 
+def file_key(pattern: Pattern) -> int:
+    """The part of every chunk's key that is the file's: seed, file and generation."""
+    return mix(mix(pattern.seed) ^ (pattern.file_id * GOLD & MASK64)) ^ mix((pattern.generation + 1) & MASK64)
+
+
 def chunk_key(pattern: Pattern, chunk: int) -> int:
     """The 64-bit key of chunk number `chunk` (file offset divided by 4096)."""
-    of_file = mix(mix(pattern.seed) ^ (pattern.file_id * GOLD & MASK64))
-    return mix(of_file ^ mix((pattern.generation + 1) & MASK64) ^ ((chunk + 1) * 0xD1342543DE82EF95 & MASK64))
+    return mix(file_key(pattern) ^ ((chunk + 1) * 0xD1342543DE82EF95 & MASK64))
 
 
 def chunk_bytes(pattern: Pattern, chunk: int) -> bytes:
