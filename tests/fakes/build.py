@@ -12,7 +12,10 @@ from pathlib import Path
 SOURCES = Path(__file__).parent / "src"
 RUNTIME = ("control", "device", "memory", "hostmap", "stream", "event", "copy", "modules", "runtime", "properties")
 FILE = ("driver", "parameters", "registry", "transfer", "batch", "async", "statistics")
+COMPILER = ("rtc",)
+PARTS = ("runtime", "file", "compiler")
 FLAGS = ("-std=c11", "-D_GNU_SOURCE", "-O1", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", "-pthread")
+DEFINES = (f"-DKERNEL_HOST={SOURCES / 'kernel_host.hpp'}",)
 
 
 @dataclass(frozen=True)
@@ -30,10 +33,12 @@ LIBRARIES = {
     "cuda": {
         "runtime": Library(RUNTIME, "libcuda.so.1", "libcuda.so.1", ("libcuda.so",)),
         "file": Library(FILE, "libcufile.so.0", "libcufile.so.0", ("libcufile.so",)),
+        "compiler": Library(COMPILER, "libnvrtc.so.13", "libnvrtc.so.13", ("libnvrtc.so",)),
     },
     "hip": {
         "runtime": Library(RUNTIME, "lib/libamdhip64.so.7", "libamdhip64.so.7", ("libamdhip64.so",)),
         "file": Library(FILE, "lib/libhipfile.so.0", "libhipfile.so.0", ("libhipfile.so",), needs="libamdhip64.so.7"),
+        "compiler": Library(COMPILER, "lib/libhiprtc.so.7", "libhiprtc.so.7", ("libhiprtc.so",)),
     },
 }
 
@@ -59,7 +64,7 @@ class Builder:
         self._command = command
         self._compiled: set[tuple[str, str]] = set()
 
-    def root(self, vendor: str, *, without: Sequence[str] = (), parts: Sequence[str] = ("runtime", "file")) -> Path:
+    def root(self, vendor: str, *, without: Sequence[str] = (), parts: Sequence[str] = PARTS) -> Path:
         """A folder with a vendor's libraries: those in `parts`, lacking the functions in `without`."""
         name = "-".join([vendor, *sorted(parts), *(["without", *sorted(without)] if without else [])])
         root = self._folder / name
@@ -77,7 +82,7 @@ class Builder:
         if (vendor, part) not in self._compiled:
             folder.mkdir(parents=True)
             sources = [str(SOURCES / f"{name}.c") for name in library.sources]
-            self._run([*FLAGS, f"-DSTANDIN_{vendor.upper()}", "-c", *sources], folder)
+            self._run([*FLAGS, *DEFINES, f"-DSTANDIN_{vendor.upper()}", "-c", *sources], folder)
             self._compiled.add((vendor, part))
         return [str(folder / f"{name}.o") for name in library.sources]
 

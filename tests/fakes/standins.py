@@ -11,6 +11,7 @@ from importlib import metadata, util
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fakes.build import PARTS
 from fakes.symbols import SYMBOLS
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ class Standin:
         """The whole of it."""
         return cls(vendor, builder.root(vendor), builder)
 
-    def variant(self, *, without: Sequence[str] = (), parts: Sequence[str] = ("runtime", "file")) -> Standin:
+    def variant(self, *, without: Sequence[str] = (), parts: Sequence[str] = PARTS) -> Standin:
         """The same with functions (names as in `symbol`, or the vendor's own) or whole libraries missing."""
         lacking = [self.symbol(name) if name in SYMBOLS else name for name in without]
         return Standin(self.vendor, self._builder.root(self.vendor, without=lacking, parts=parts), self._builder)

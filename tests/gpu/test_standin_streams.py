@@ -155,11 +155,3 @@ def test_copies_can_be_slow(api: Api) -> None:
     api.ok("event_synchronize", after)
     api.ok("event_elapsed", c.byref(ms), before, after)
     assert ms.value >= 30
-
-
-@own_process()
-def test_there_are_no_kernels_yet(api: Api) -> None:
-    api.enter()
-    module = c.c_void_p()
-    assert api.status("module_load", c.byref(module), b"image") == 500
-    assert api.status("launch", None, *[1] * 7, None, None, None) == INVALID_HANDLE

@@ -77,6 +77,25 @@ void memory_pin(uint64_t address, int by) {
   pthread_mutex_unlock(&lock);
 }
 
+void memory_open(int device, int open) {
+  static int running[MAX_DEVICES];
+  pthread_mutex_lock(&lock);
+  int before = running[device];
+  running[device] += open ? 1 : -1;
+  if (!before || !running[device]) {
+    int access = open ? PROT_READ | PROT_WRITE : PROT_NONE;
+    for (struct block *b = blocks; b; b = b->next) {
+      int view = b->kind == MEMORY_REGISTERED && b->device_address != b->address;
+      if (b->kind == MEMORY_DEVICE && b->device == device)
+        mprotect((void *)(uintptr_t)b->address, b->mapped, access);
+      else if (view)
+        mprotect((void *)(uintptr_t)b->device_address, b->mapped,
+                 b->flags & REGISTER_READ_ONLY ? access & PROT_READ : access);
+    }
+  }
+  pthread_mutex_unlock(&lock);
+}
+
 static int map_twice(struct block *b) {
   b->fd = memfd_create("stand-in device memory", MFD_CLOEXEC);
   if (b->fd < 0 || ftruncate(b->fd, (off_t)b->mapped))
@@ -233,8 +252,14 @@ static int overlaps(uint64_t address, size_t size) {
 static uint64_t device_view(uint64_t address, size_t size) {
   if (control_setting("host_pointer", 1))
     return address;
-  void *view = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  return view == MAP_FAILED ? address : (uint64_t)(uintptr_t)view;
+  /* Size 0 asks for a second mapping of the same shared pages. */
+  void *view = mremap((void *)(uintptr_t)address, 0, size, MREMAP_MAYMOVE);
+  if (view == MAP_FAILED) /* private pages */
+    view = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (view == MAP_FAILED)
+    return address;
+  mprotect(view, size, PROT_NONE);
+  return (uint64_t)(uintptr_t)view;
 }
 
 STANDIN_EXPORT int fn_host_register(void *memory, size_t size, unsigned flags) {

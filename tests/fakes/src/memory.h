@@ -20,6 +20,8 @@ struct block {
 /* The block that holds an address, as copied out; 0 when there is none. */
 int memory_find(uint64_t address, struct standin_range *range);
 void memory_pin(uint64_t address, int by);
+/* While kernels run on a device the host's addresses of its memory, and its views of registered memory, work. */
+void memory_open(int device, int open);
 /* All memory of a device goes, as with its context. */
 void memory_drop(int device);
 
