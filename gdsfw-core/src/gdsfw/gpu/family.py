@@ -71,10 +71,10 @@ class Session:
 
     options: StagingOptions
     runtime: Runtime
+    maps: Maps
     library: FileLibrary | None = None
     auto: str = ""
     notes: list[str] = field(default_factory=list)
-    maps: Maps = field(default_factory=Maps)
     lock: threading.RLock = field(default_factory=threading.RLock)
 
 
@@ -122,7 +122,7 @@ class Family:
         usable, reason = native.available()
         if not usable:
             raise UnavailableError(f"backend {self._vendor.name} needs the C engine: {reason}")
-        return Session(options, self.runtime())
+        return Session(options, self.runtime(), Maps(self._vendor.explain))
 
     def close(self, session: Session) -> None:
         """Close the file library."""
@@ -227,9 +227,12 @@ class Family:
         name = self.path_name(session, request.io_path)
         if request.io_path == "auto" and name == "staged" and _reuses(worker.job, files, request):
             try:
-                return self._path("mapped", worker, files, buffer, request)
+                path = self._path("mapped", worker, files, buffer, request)
             except UnavailableError as error:
                 session.notes.append(f"io_path auto: not mapped, because {error.message}")
+            else:
+                path.notes = ("io_path auto: mapped, because the range is read four times or more", *path.notes)
+                return path
         return self._path(name, worker, files, buffer, request)
 
     def _path(self, name: str, worker: Worker, files: Sequence[FileHandle], buffer: Buffer, request: Request) -> IOPath:

@@ -21,7 +21,7 @@ LAUNCHES = 4
 
 def launch_blocks(iodepth: int) -> int:
     """Blocks of one launch: half the depth, so that two launches are in flight."""
-    return max(1, iodepth // 2)
+    return -(-iodepth // 2)
 
 
 def make(files: Sequence[FileHandle], buffer: Buffer, request: Request, parts: PathParts) -> IOPath:
@@ -31,7 +31,7 @@ def make(files: Sequence[FileHandle], buffer: Buffer, request: Request, parts: P
     table = path_table(path, parts)
     table.flush = FLUSH_FN(address("gdsfw_gpu_map_flush"))
     table.queue = engine().queue("gdsfw_gpu_mapped_queue")
-    how = f"no kernels ({parts.kernels_missing}): copy engine" if parts.kernels is None else "kernel below 128 KiB"
+    how = "kernel below 128 KiB" if parts.kernels else f"copy engine, because there are {parts.kernels_missing}"
     return IOPath(
         "mapped",
         files,

@@ -6,22 +6,25 @@ import ctypes as c
 import errno
 import os
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gdsfw.engine.native_library import engine
-from gdsfw.errors import BackendError, Domain, UnavailableError
+from gdsfw.errors import Domain, UnavailableError
 from gdsfw.gpu import abi
 from gdsfw.storage import filesystems
 
 if TYPE_CHECKING:
-    from gdsfw.backend import FileHandle
+    from gdsfw.backend import ErrorInfo, FileHandle
     from gdsfw.gpu.vendor import Runtime
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 #: Bytes registered at once when a range is too large to be registered whole.
 WINDOW = 64 << 20
+#: From this step of struct gdsfw_gpu_map_report on the code is the runtime's, before it errno.
+REGISTER_STEP = 3
 _STEPS = {1: "mmap", 2: "populate", 3: "host_register", 4: "host_pointer"}
 
 
@@ -62,8 +65,13 @@ class FileMap:
 
 @dataclass
 class Maps:
-    """The maps of a session. Calls need a current device context, and may come from any worker."""
+    """The maps of a session. Calls need a current device context, and may come from any worker.
 
+    Args:
+        explain: meaning of the runtime's codes, for refusals.
+    """
+
+    explain: Callable[[Domain, int], ErrorInfo | None]
     _open: dict[tuple[Any, ...], FileMap] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -84,7 +92,7 @@ class Maps:
             if found is None:
                 if writable and status.st_size < start + length:
                     os.ftruncate(file.fd, start + length)  # a page behind the end cannot be written
-                found = self._open[key] = _map(runtime, file, key, limits, workers)
+                found = self._open[key] = self._map(runtime, file, key, limits, workers)
             found.users += 1
             return found
 
@@ -95,6 +103,27 @@ class Maps:
             if found.users == 0:
                 del self._open[found.key]
                 engine().library.gdsfw_gpu_map_close(c.c_uint64(found.address))
+
+    def _map(self, runtime: Runtime, file: FileHandle, key: tuple[Any, ...], limits: Limits, workers: int) -> FileMap:
+        start, length, writable = key[2:]
+        window, resident = window_bytes(length, limits, workers)
+        table = abi.Runtime(**abi.members(abi.Runtime, runtime.symbols()), not_ready=runtime.not_ready)
+        options = abi.MapOptions(
+            fd=file.fd, writable=int(writable), start=start, length=length, window=window, resident=resident
+        )
+        report, handle = abi.MapReport(), c.c_uint64()
+        call = engine().library.gdsfw_gpu_map_open
+        call.restype = c.c_int64
+        if call(c.byref(table), c.byref(options), c.byref(handle), c.byref(report)):
+            raise _refused(file, writable, length, self._reason(report))
+        return FileMap(key, handle.value, table)
+
+    def _reason(self, report: abi.MapReport) -> str:
+        operation = _STEPS.get(report.step, "map")
+        if report.step < REGISTER_STEP:
+            return f"{operation}: {errno.errorcode.get(report.code, '')} ({os.strerror(report.code)})"
+        info = self.explain(Domain.GPU, report.code)
+        return f"{operation}: {info.name} ({info.text})" if info else f"{operation}: error {report.code}"
 
 
 def pinnable(share: float) -> int:
@@ -125,28 +154,8 @@ def window_bytes(length: int, limits: Limits, workers: int) -> tuple[int, int]:
     return window, max(allowed // window, 2 * workers)
 
 
-def _map(runtime: Runtime, file: FileHandle, key: tuple[Any, ...], limits: Limits, workers: int) -> FileMap:
-    start, length, writable = key[2:]
-    window, resident = window_bytes(length, limits, workers)
-    table = abi.Runtime(**abi.members(abi.Runtime, runtime.symbols()), not_ready=runtime.not_ready)
-    options = abi.MapOptions(
-        fd=file.fd, writable=int(writable), start=start, length=length, window=window, resident=resident
-    )
-    report, handle = abi.MapReport(), c.c_uint64()
-    call = engine().library.gdsfw_gpu_map_open
-    call.restype = c.c_int64
-    if call(c.byref(table), c.byref(options), c.byref(handle), c.byref(report)):
-        raise _refused(file, writable, length, report)
-    return FileMap(key, handle.value, table)
-
-
-def _refused(file: FileHandle, writable: bool, length: int, report: abi.MapReport) -> UnavailableError:
+def _refused(file: FileHandle, writable: bool, length: int, why: str) -> UnavailableError:
     kind = filesystems.kind(file.fd)
-    operation = _STEPS.get(report.step, "map")
-    domain = Domain.GPU if report.step >= 3 else Domain.ERRNO
-    why = BackendError(operation, domain, report.code).message
-    if domain is Domain.ERRNO and report.code:
-        why = f"{operation}: {errno.errorcode.get(report.code, report.code)} ({os.strerror(report.code)})"
     refusal = f"io_path mapped: {file.target.name}: {length} bytes cannot be registered with the device: {why}"
     if writable and kind not in filesystems.RAM_BACKED:
         hint = f"pages of {kind} cannot be pinned for writing (tmpfs can): use io_path staged for writes"
