@@ -130,7 +130,8 @@ def mapped_cases() -> list[Case]:
     return [
         Case("mapped 4 KiB x 32, 1 w / sync of gdsfw", 10, 4 * KIB, job("mapped", 4 * KIB, 32, 1), sync),
         Case("mapped 4 KiB x 1024, 1 w / sync of gdsfw", 60, 4 * KIB, job("mapped", 4 * KIB, 1024, 1), sync),
-        Case("mapped 4 KiB x 1024, 1 w, block / sync of gdsfw", 57, 4 * KIB, job("mapped", 4 * KIB, 1024, 1), sync, block),
+        Case("mapped 4 KiB x 1024, 1 w, block / sync of gdsfw", 57, 4 * KIB, job("mapped", 4 * KIB, 1024, 1), sync,
+             block),
         Case("mapped 512 B x 8192, 1 w / sync of gdsfw", 340, 512, job("mapped", 512, 8192, 1), sync),
         Case("mapped 1 MiB x 4 sequential, 1 w / staged 8 w", 1.0, MIB, job("mapped", MIB, 4, 1, rw="read"),
              job("staged", MIB, 4, 8, rw="read")),
