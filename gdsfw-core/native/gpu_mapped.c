@@ -23,10 +23,18 @@ struct mapped_block {
   int64_t moved;
 };
 
+/* Copies that are not started yet because the next block may lie right behind on both sides. */
+struct pending_copy {
+  uint8_t *host;
+  uint64_t device, size;
+  uint32_t opcode;
+};
+
 struct launch {
   uint32_t first, blocks, reported; /* in the ring of blocks */
   uint32_t moves;
-  uint64_t bytes, largest, since, took;
+  uint64_t largest, since, took;
+  struct pending_copy pending;
   struct gdsfw_verdict verdict;
 };
 
@@ -76,12 +84,28 @@ static struct gdsfw_gpu_move *moves_of(const struct mapped *q, const struct laun
 }
 
 /* By the copy engine, from or to the host's address of the pages. */
-static int32_t copy_range(const struct mapped *q, const struct gdsfw_request *r, const struct map_range *range,
-                          uint64_t done) {
+static int32_t start_copy(const struct mapped *q, struct launch *l) {
   const struct gdsfw_gpu_runtime *gpu = q->context->gpu;
+  struct pending_copy c = l->pending;
+  l->pending.size = 0;
+  if (!c.size)
+    return 0;
+  return c.opcode ? gpu->copy_to_host(c.host, c.device, c.size, q->context->stream)
+                  : gpu->copy_to_device(c.device, c.host, c.size, q->context->stream);
+}
+
+/* One copy for blocks that lie next to each other in the file and in the buffer: each copy has its fixed cost. */
+static int32_t note_copy(struct mapped *q, struct launch *l, const struct gdsfw_request *r,
+                         const struct map_range *range, uint64_t done) {
   uint64_t device = (uint64_t)(uintptr_t)r->buffer_base + (uint64_t)r->buffer_offset + done;
-  return r->opcode ? gpu->copy_to_host(range->host, device, range->size, q->context->stream)
-                   : gpu->copy_to_device(device, range->host, range->size, q->context->stream);
+  struct pending_copy *c = &l->pending;
+  if (c->size && c->opcode == r->opcode && c->host + c->size == range->host && c->device + c->size == device) {
+    c->size += range->size;
+    return 0;
+  }
+  int32_t answer = start_copy(q, l);
+  *c = (struct pending_copy){range->host, device, range->size, r->opcode};
+  return answer;
 }
 
 static void note_move(struct mapped *q, struct launch *l, const struct gdsfw_request *r, const struct map_range *range,
@@ -117,7 +141,7 @@ static int64_t add_block(struct mapped *q, struct launch *l, const struct gdsfw_
     if (by_kernel)
       note_move(q, l, r, &ranges[i], (uint64_t)b.moved);
     else
-      answer = copy_range(q, r, &ranges[i], (uint64_t)b.moved);
+      answer = note_copy(q, l, r, &ranges[i], (uint64_t)b.moved);
     b.moved += (int64_t)ranges[i].size;
   }
   if (answer)
@@ -126,7 +150,6 @@ static int64_t add_block(struct mapped *q, struct launch *l, const struct gdsfw_
   q->next_block = (q->next_block + 1) % q->depth;
   q->in_flight++;
   l->blocks++;
-  l->bytes += size;
   return 1;
 }
 
@@ -155,8 +178,8 @@ static void check_files(const struct mapped *q, struct launch *l) {
 static void start(struct mapped *q, struct launch *l) {
   check_files(q, l);
   int32_t answer = 0;
-  if (!l->verdict.domain && l->moves)
-    answer = start_kernel(q, l);
+  if (!l->verdict.domain)
+    answer = l->moves ? start_kernel(q, l) : start_copy(q, l);
   if (!answer)
     answer = q->context->gpu->event_record(event_of(q, l), q->context->stream);
   if (answer)

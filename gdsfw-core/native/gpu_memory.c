@@ -68,9 +68,16 @@ static int64_t describe_first(const struct gdsfw_gpu_path *path, uint64_t device
 static int64_t device_verify(const struct gdsfw_gpu_path *path, uint64_t device, uint64_t size, int64_t file_offset,
                              const struct gdsfw_pattern *pattern, struct gdsfw_mismatch *mismatch) {
   uint64_t key = pattern_file_key(pattern), at = (uint64_t)file_offset, finding = path->finding;
-  void *parameters[] = {&device, &size, &at, &key, &finding};
+  volatile uint64_t *flag = (volatile uint64_t *)path->scratch; /* pinned: the device writes it where bytes differ */
+  void *parameters[] = {&device, &size, &at, &key, &finding, &flag};
   struct gdsfw_gpu_finding found;
+  *flag = 0;
+  mismatch->bad_bytes = 0;
   int32_t answer = launch_lanes(path, path->kernels->verify, size, parameters);
+  if (!answer)
+    answer = path->gpu->stream_wait(path->stream);
+  if (!answer && !*flag)
+    return (int64_t)size;
   if (!answer)
     answer = path->gpu->copy_to_host(path->scratch, finding, sizeof found, path->stream);
   if (!answer)
@@ -79,8 +86,6 @@ static int64_t device_verify(const struct gdsfw_gpu_path *path, uint64_t device,
     return gpu_error(answer);
   memcpy(&found, path->scratch, sizeof found);
   mismatch->bad_bytes = found.bad_bytes;
-  if (!found.bad_bytes)
-    return (int64_t)size;
   mismatch->file_offset = (int64_t)found.first;
   return describe_first(path, device, size, file_offset, pattern, mismatch);
 }

@@ -74,7 +74,9 @@ def test_verify_counts_what_differs_and_names_the_first(
     c.memmove(at, bytes(content), size)
     found = Finding(0, 2**64 - 1)
     values = (c.c_uint64(at), c.c_uint64(size), c.c_uint64(offset), c.c_uint64(host.file_key(pattern)))
-    launch("verify", *values, c.c_uint64(c.addressof(found)), grid=grid)
+    flag = c.c_uint64(0)
+    launch("verify", *values, c.c_uint64(c.addressof(found)), c.c_uint64(c.addressof(flag)), grid=grid)
+    assert flag.value == (1 if bad else 0)
     assert (found.bad_bytes, found.first) == (len(bad), offset + min(bad) if bad else 2**64 - 1)
     del room
 

@@ -115,7 +115,10 @@ extern "C" __global__ void gdsfw_fill(u64 target, u64 size, u64 file_offset, u64
   }
 }
 
-extern "C" __global__ void gdsfw_verify(u64 source, u64 size, u64 file_offset, u64 file_key, struct finding *found) {
+// What differs is counted in device memory, where atomics always work; `flag` is the host's, so that it need not ask for
+// the count of a block that is right.
+extern "C" __global__ void gdsfw_verify(u64 source, u64 size, u64 file_offset, u64 file_key, struct finding *found,
+                                        u64 *flag) {
   u64 end = file_offset + size, lanes = (end + LANE - 1) / LANE, bad = 0, first = ~0ull;
   for (u64 lane = file_offset / LANE + thread_index(); lane < lanes; lane += threads()) {
     u32 value = expected_lane(lane, file_key);
@@ -131,5 +134,6 @@ extern "C" __global__ void gdsfw_verify(u64 source, u64 size, u64 file_offset, u
   if (bad) {
     atomicAdd(&found->bad_bytes, bad);
     atomicMin(&found->first, first);
+    *flag = 1;
   }
 }

@@ -11,9 +11,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from gdsfw.backend import Device, ErrorInfo, FileHandle, Transport
+    from gdsfw.backend import Check, Device, ErrorInfo, FileHandle, Transport
     from gdsfw.errors import Domain
+    from gdsfw.gpu.family import StagingOptions
     from gdsfw.gpu.kernels import Compiler
+    from gdsfw.gpu.presence import Piece
+    from gdsfw.host import Host
 
 
 class Runtime(Protocol):
@@ -27,6 +30,9 @@ class Runtime(Protocol):
 
     def devices(self) -> list[Device]:
         """The devices there are."""
+
+    def active(self) -> set[int]:
+        """Devices on which this process has a context, whoever opened it."""
 
     def enter(self, ordinal: int) -> Any:
         """Make a device current in this thread, creating its context if needed; returns what `leave` takes."""
@@ -97,11 +103,17 @@ class FileLibrary(Protocol):
     def deregister_buffer(self, address: int) -> None:
         """Undo register_buffer."""
 
-    def register_stream(self, stream: int) -> None:
-        """Announce that only aligned, fixed parameters will be used on a stream, where the library can use that."""
+    def register_stream(self, stream: int, aligned: bool) -> None:
+        """Announce that a stream's parameters are fixed at the call, and whether all are multiples of 4 KiB."""
 
     def deregister_stream(self, stream: int) -> None:
         """Undo register_stream."""
+
+    def limits(self, ordinal: int) -> Sequence[tuple[str, int]]:
+        """What bounds the bytes registered on a device: a name for messages and the bytes; empty: nothing known."""
+
+    def notes(self) -> Sequence[str]:
+        """What a result should say of the library: the settings in force, and where they come from."""
 
     def direct_possible(self) -> tuple[bool, str]:
         """Whether peer-to-peer transfers could happen at all on this machine, and why (not)."""
@@ -113,17 +125,30 @@ class FileLibrary(Protocol):
         """The way bytes took since `before`; `unknown` when the evidence does not decide."""
 
 
+def _nothing(host: Host) -> list[Check]:
+    return []
+
+
 @dataclass(frozen=True)
 class Vendor:
     """One vendor.
 
     Args:
-        name: the backend's name, for messages.
+        name: the backend's name.
+        title, version: for BackendInfo.
+        options: model of the backend's options.
+        pieces: what the backend needs on a machine, in the order in which one would install it.
         runtime, library: called once, when first needed; raise UnavailableError with what to install.
         explain: meaning of GPU and file library codes, or None for one it does not know.
+        probe: what to say of a machine beside its pieces.
     """
 
     name: str
+    title: str
+    version: str
+    options: type[StagingOptions]
+    pieces: Sequence[Piece]
     runtime: Callable[[], Runtime]
     library: Callable[[], FileLibrary]
     explain: Callable[[Domain, int], ErrorInfo | None]
+    probe: Callable[[Host], list[Check]] = _nothing
