@@ -112,23 +112,17 @@ static int make_room(struct gpu_map *m) {
   return 1;
 }
 
-static void locate(const struct gpu_map *m, struct map_window *w, uint64_t offset, uint64_t size,
-                   struct map_range *range) {
-  uint64_t inside = (offset - m->start) % m->window_size;
+static void locate(struct map_window *w, uint64_t inside, uint64_t size, struct map_range *range) {
   *range =
       (struct map_range){w, w->host + inside, w->device + inside, size < w->size - inside ? size : w->size - inside};
 }
 
-int map_pin(struct gpu_map *m, uint64_t offset, uint64_t size, struct map_range *range) {
+int map_pin_window(struct gpu_map *m, uint64_t offset, uint64_t size, struct map_range *range) {
   if (offset < m->start || offset - m->start >= m->length) {
     errno = EINVAL;
     return -1;
   }
   struct map_window *w = &m->window[(offset - m->start) / m->window_size];
-  if (m->windows == 1) { /* registered for good: nothing to count or to lock */
-    locate(m, w, offset, size, range);
-    return 1;
-  }
   pthread_mutex_lock(&m->lock);
   int64_t answer = 1;
   if (!w->host && (answer = make_room(m)) == 1) {
@@ -138,7 +132,7 @@ int map_pin(struct gpu_map *m, uint64_t offset, uint64_t size, struct map_range 
   if (answer == 1) {
     w->pins++;
     w->used = ++m->uses;
-    locate(m, w, offset, size, range);
+    locate(w, (offset - m->start) % m->window_size, size, range);
   }
   int error = errno;
   pthread_mutex_unlock(&m->lock);
@@ -146,9 +140,7 @@ int map_pin(struct gpu_map *m, uint64_t offset, uint64_t size, struct map_range 
   return (int)answer;
 }
 
-void map_unpin(struct gpu_map *m, struct map_window *w) {
-  if (m->windows == 1)
-    return;
+void map_unpin_window(struct gpu_map *m, struct map_window *w) {
   pthread_mutex_lock(&m->lock);
   w->pins--;
   pthread_mutex_unlock(&m->lock);

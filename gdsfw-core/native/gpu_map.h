@@ -36,9 +36,25 @@ struct map_range {
   uint64_t size; /* up to what was asked for, cut at the window's end */
 };
 
+int map_pin_window(struct gpu_map *map, uint64_t offset, uint64_t size, struct map_range *range);
+void map_unpin_window(struct gpu_map *map, struct map_window *window);
+
 /* Find [offset, offset + size), registering a window if need be; the window stays until it is unpinned.
- * Returns 1, 0 when every window that could make room has blocks in flight, or a negative result. */
-int map_pin(struct gpu_map *map, uint64_t offset, uint64_t size, struct map_range *range);
-void map_unpin(struct gpu_map *map, struct map_window *window);
+ * Returns 1, 0 when every window that could make room has blocks in flight, or a negative result. A range that is one
+ * window is registered for good: nothing to look for, to count or to lock. */
+static inline int map_pin(struct gpu_map *map, uint64_t offset, uint64_t size, struct map_range *range) {
+  uint64_t inside = offset - map->start;
+  if (map->windows != 1 || inside >= map->length)
+    return map_pin_window(map, offset, size, range);
+  struct map_window *w = &map->window[0];
+  uint64_t left = map->length - inside;
+  *range = (struct map_range){w, w->host + inside, w->device + inside, size < left ? size : left};
+  return 1;
+}
+
+static inline void map_unpin(struct gpu_map *map, struct map_window *window) {
+  if (map->windows != 1)
+    map_unpin_window(map, window);
+}
 
 #endif

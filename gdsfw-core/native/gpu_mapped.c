@@ -35,6 +35,8 @@ struct launch {
   uint32_t moves;
   uint64_t largest, since, took;
   struct pending_copy pending;
+  struct gpu_map *map; /* of the first block */
+  int several;         /* other blocks have other maps */
   struct gdsfw_verdict verdict;
 };
 
@@ -46,6 +48,12 @@ struct mapped {
   struct launch *launches; /* ring of nevents; launch i uses event i */
   uint32_t oldest, in_use;
 };
+
+/* The block `ahead` places behind `index` in the ring; ahead is no more than the depth. */
+static struct mapped_block *block_at(const struct mapped *q, uint32_t index, uint32_t ahead) {
+  uint32_t place = index + ahead;
+  return &q->blocks[place >= q->depth ? place - q->depth : place];
+}
 
 static int64_t mapped_open(void *ctx, const struct gdsfw_queue_options *options, void **queue) {
   struct mapped *q = calloc(1, sizeof *q);
@@ -71,7 +79,7 @@ static void mapped_close(void *queue) {
     return;
   q->context->gpu->stream_wait(q->context->stream);
   for (uint32_t i = 0; q->blocks && i < q->in_flight; i++)
-    unpin(&q->blocks[(q->next_block + q->depth - 1 - i) % q->depth]);
+    unpin(block_at(q, q->next_block, q->depth - 1 - i));
   free(q->blocks);
   free(q->launches);
   free(q);
@@ -121,35 +129,40 @@ static void note_move(struct mapped *q, struct launch *l, const struct gdsfw_req
 /* Put one request into a launch: 1, 0 when its window has to wait, or a negative result. */
 static int64_t add_block(struct mapped *q, struct launch *l, const struct gdsfw_request *r, int by_kernel) {
   struct gpu_map *map = r->file;
-  struct mapped_block b = {.map = map, .cookie = r->cookie, .size = r->size};
+  struct mapped_block *b = &q->blocks[q->next_block];
   uint64_t offset = (uint64_t)r->file_offset, end = map->start + map->length;
-  uint64_t size = offset >= end ? 0 : r->size < end - offset ? r->size : end - offset;
+  uint64_t size = offset >= end ? 0 : r->size < end - offset ? r->size : end - offset, done = 0;
   struct map_range ranges[2];
   int parts = 0;
-  for (uint64_t done = 0; done < size && parts < 2; done += ranges[parts++].size) {
+  b->windows[0] = b->windows[1] = NULL;
+  b->map = map;
+  for (; done < size && parts < 2; done += ranges[parts++].size) {
     int answer = map_pin(map, offset + done, size - done, &ranges[parts]);
     if (answer < 1) {
       int error = errno;
-      unpin(&b);
+      unpin(b);
       errno = error;
       return answer;
     }
-    b.windows[parts] = ranges[parts].window;
+    b->windows[parts] = ranges[parts].window;
   }
+  b->cookie = r->cookie;
+  b->size = r->size;
+  b->moved = (int64_t)done;
   int32_t answer = 0;
-  for (int i = 0; i < parts && !answer; i++) {
+  done = 0;
+  for (int i = 0; i < parts && !answer; done += ranges[i++].size)
     if (by_kernel)
-      note_move(q, l, r, &ranges[i], (uint64_t)b.moved);
+      note_move(q, l, r, &ranges[i], done);
     else
-      answer = note_copy(q, l, r, &ranges[i], (uint64_t)b.moved);
-    b.moved += (int64_t)ranges[i].size;
-  }
+      answer = note_copy(q, l, r, &ranges[i], done);
   if (answer)
     l->verdict = (struct gdsfw_verdict){.domain = GDSFW_GPU, .code = answer};
-  q->blocks[q->next_block] = b;
-  q->next_block = (q->next_block + 1) % q->depth;
+  q->next_block = q->next_block + 1 == q->depth ? 0 : q->next_block + 1;
   q->in_flight++;
-  l->blocks++;
+  if (!l->blocks++)
+    l->map = map;
+  l->several |= l->map != map;
   return 1;
 }
 
@@ -164,11 +177,11 @@ static int32_t start_kernel(struct mapped *q, struct launch *l) {
 
 static void *event_of(const struct mapped *q, const struct launch *l) { return q->context->events[l - q->launches]; }
 
-/* The files behind a launch's blocks, each looked at once; ESTALE is a verdict about the launch. */
+/* The files behind a launch's blocks, each looked at when the device is through with them; ESTALE is a verdict. */
 static void check_files(const struct mapped *q, struct launch *l) {
-  const struct gpu_map *last = NULL;
-  for (uint32_t i = 0; i < l->blocks && !l->verdict.domain; i++) {
-    struct gpu_map *map = q->blocks[(l->first + i) % q->depth].map;
+  struct gpu_map *last = NULL;
+  for (uint32_t i = 0; i < (l->several ? l->blocks : 1) && !l->verdict.domain; i++) {
+    struct gpu_map *map = block_at(q, l->first, i)->map;
     if (map != last && gdsfw_gpu_map_intact(map))
       l->verdict = (struct gdsfw_verdict){.domain = GDSFW_ERRNO, .code = errno};
     last = map;
@@ -176,7 +189,6 @@ static void check_files(const struct mapped *q, struct launch *l) {
 }
 
 static void start(struct mapped *q, struct launch *l) {
-  check_files(q, l);
   int32_t answer = 0;
   if (!l->verdict.domain)
     answer = l->moves ? start_kernel(q, l) : start_copy(q, l);
@@ -250,12 +262,12 @@ static uint32_t report(struct mapped *q, struct launch *l, struct gdsfw_completi
                        uint32_t *written) {
   uint32_t before = l->reported;
   while (*written < room && l->reported < l->blocks) {
-    const struct mapped_block *b = &q->blocks[(l->first + l->reported++) % q->depth];
+    const struct mapped_block *b = block_at(q, l->first, l->reported++);
     struct gdsfw_completion *done = &out[(*written)++];
     fill_completion(done, l, b);
     unpin(b);
     while (!done->domain && whole(b) && l->reported < l->blocks) {
-      const struct mapped_block *more = &q->blocks[(l->first + l->reported) % q->depth];
+      const struct mapped_block *more = block_at(q, l->first, l->reported);
       if (more->cookie != done->cookie + done->count || !whole(more))
         break;
       unpin(more);
