@@ -139,14 +139,15 @@ GDSFW_EXPORT int64_t gdsfw_gpu_flush(void *ctx, void *file, int32_t data_only) {
   return -1;
 }
 
+/* A path without a file library has nobody to register with. */
 GDSFW_EXPORT int64_t gdsfw_gpu_register(void *ctx, void *buffer_base, uint64_t size) {
   const struct gdsfw_gpu_path *path = ctx;
-  return gpu_result(path->library->buffer_register(buffer_base, size, 0));
+  return path->library ? gpu_result(path->library->buffer_register(buffer_base, size, 0)) : 0;
 }
 
 GDSFW_EXPORT int64_t gdsfw_gpu_deregister(void *ctx, void *buffer_base) {
   const struct gdsfw_gpu_path *path = ctx;
-  return gpu_result(path->library->buffer_deregister(buffer_base));
+  return path->library ? gpu_result(path->library->buffer_deregister(buffer_base)) : 0;
 }
 
 /* Data of the staged path is with the storage table's files. */

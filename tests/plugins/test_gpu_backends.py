@@ -15,9 +15,10 @@ from gdsfw.gpu.presence import Piece, check
 from gdsfw.host import Host
 from gdsfw.plugins import PluginManager
 from gdsfw_cufile import pieces as cufile_pieces
+from gdsfw_hipfile import pieces as hipfile_pieces
 
-BACKENDS = {"cufile": gdsfw_cufile, "hipfile": gdsfw_hipfile}
-PIECES = {"cufile": cufile_pieces.PIECES, "hipfile": gdsfw_hipfile.PIECES}
+BACKENDS = {"cufile": gdsfw_cufile.plugin, "hipfile": gdsfw_hipfile.plugin}
+PIECES = {"cufile": cufile_pieces.PIECES, "hipfile": hipfile_pieces.PIECES}
 
 if Path("/proc/driver/nvidia/version").exists():
     pytest.skip("this machine has a GPU driver: tests/gpu looks at it", allow_module_level=True)

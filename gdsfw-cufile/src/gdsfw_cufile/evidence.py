@@ -5,8 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from gdsfw.backend import CacheState, FileHandle, Transport, TransportKind
+from gdsfw.gpu.statistics import Routes, routes, transport, verdict
+
+if TYPE_CHECKING:
+    from gdsfw.backend import FileHandle, Transport, TransportKind
 
 STATS = Path("/proc/driver/nvidia-fs/stats")
 
@@ -23,18 +27,21 @@ class Facts:
 
 @dataclass(frozen=True)
 class Counters:
-    """Reads and writes that nvidia-fs completed, system-wide; None without the driver."""
+    """Transfers that nvidia-fs completed, system-wide, and the library's own count; None where nobody counts."""
 
     ok: int | None
+    routes: Routes | None
 
 
-def snapshot() -> Counters:
+def snapshot(level3: tuple[bytes, int] | None) -> Counters:
     """The counters now."""
+    counted = routes(*level3) if level3 is not None else None
     try:
         text = STATS.read_text()
     except OSError:
-        return Counters(None)
-    return Counters(sum(int(n) for n in re.findall(r"^(?:Reads|Writes)\s*:.*\bok=(\d+)", text, re.MULTILINE)))
+        return Counters(None, counted)
+    ok = sum(int(n) for n in re.findall(r"^(?:Reads|Writes)\s*:.*\bok=(\d+)", text, re.MULTILINE))
+    return Counters(ok, counted)
 
 
 def direct_possible(facts: Facts) -> tuple[bool, str]:
@@ -48,13 +55,15 @@ def direct_possible(facts: Facts) -> tuple[bool, str]:
     return False, "there is no nvidia-fs driver and PCI P2PDMA is off: cuFile bounces through host memory"
 
 
-def judge(facts: Facts, before: Counters, files: tuple[FileHandle, ...]) -> Transport:
+def judge(facts: Facts, before: Counters, after: Counters, files: tuple[FileHandle, ...]) -> Transport:
     """p2p or compat where the evidence decides, else unknown."""
     possible, reason = direct_possible(facts)
-    after = snapshot()
-    kind: TransportKind = "unknown"
     lines = [f"libcufile {facts.version}", reason]
-    if not possible:
+    kind: TransportKind = "unknown"
+    if before.routes is not None and after.routes is not None:
+        kind, line = verdict(after.routes.since(before.routes))
+        lines.append(line)
+    elif not possible:
         kind = "compat"
     elif before.ok is not None and after.ok is not None:
         moved = after.ok - before.ok
@@ -63,5 +72,8 @@ def judge(facts: Facts, before: Counters, files: tuple[FileHandle, ...]) -> Tran
             kind = "compat"
         elif all(file.direct for file in files):
             kind = "p2p"
-    cache: CacheState = "bypassed" if kind == "p2p" or all(file.direct for file in files) else "unknown"
-    return Transport(kind, cache, tuple(lines))
+    else:
+        lines.append("nothing counts the transfers; the option `statistics` lets the library do so")
+    if kind == "compat" and possible:
+        lines.insert(0, "fell back: peer-to-peer looked possible, and no transfer went that way")
+    return transport(kind, files, tuple(lines))

@@ -4,88 +4,67 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gdsfw.errors import BackendError, Domain, UnavailableError
+from gdsfw.errors import UnavailableError
+from gdsfw.gpu.bound import BoundFileLibrary, name_of, what_to_install
+from gdsfw.gpu.statistics import LEVEL_3_BYTES
 
-from gdsfw_cufile import evidence
+from gdsfw_cufile import configuration, evidence
+from gdsfw_cufile.pieces import BINDINGS, LIBRARY
 
 if TYPE_CHECKING:
     from gdsfw.backend import FileHandle, Transport
 
     from gdsfw_cufile.options import CuFileOptions
 
-#: CUFILEOP_BASE_ERR of cufile.h.
-CODE_BASE = 5000
-
 #: Entries that batches can hold in compatibility mode: each takes one of the library's POSIX slabs, 64 by default, and
 #: more never complete (seen with libcufile 1.15: 64 complete, 128 hang).
 COMPAT_BATCH = 64
 
-_SYMBOLS = {
-    "read": "cuFileRead",
-    "write": "cuFileWrite",
-    "batch_setup": "cuFileBatchIOSetUp",
-    "batch_submit": "cuFileBatchIOSubmit",
-    "batch_status": "cuFileBatchIOGetStatus",
-    "batch_cancel": "cuFileBatchIOCancel",
-    "batch_destroy": "cuFileBatchIODestroy",
-    "read_async": "cuFileReadAsync",
-    "write_async": "cuFileWriteAsync",
-    "buffer_register": "cuFileBufRegister",
-    "buffer_deregister": "cuFileBufDeregister",
-}
-#: All parameters of a stream are fixed and 4 KiB aligned (cufile.h, CU_FILE_STREAM_FIXED_AND_ALIGNED).
-_STREAM_FIXED_AND_ALIGNED = 0xF
 
-
-class CuFileLibrary:
+class CuFileLibrary(BoundFileLibrary):
     """gdsfw.gpu.vendor.FileLibrary over libcufile."""
 
-    code_base = CODE_BASE
-    max_transfer = 0
+    prefix = "cuFile"
 
     def __init__(self) -> None:
         self._send_log_elsewhere()
+        self._configuration = configuration.in_force()
+        if self._configuration.problem:
+            raise UnavailableError(
+                f"cuFile's settings cannot be used: {self._configuration.problem}",
+                hint=f"correct the file, or unset {configuration.VARIABLE}; io_path staged needs none",
+            )
         try:
             from cuda.bindings import cufile
             from cuda.pathfinder import load_nvidia_dynamic_lib
 
-            library = ctypes.CDLL(load_nvidia_dynamic_lib("cufile").abs_path)
+            super().__init__(ctypes.CDLL(load_nvidia_dynamic_lib("cufile").abs_path))
+        except UnavailableError:
+            raise
         except Exception as error:  # cuda-python raises classes of its own for what is absent
-            from gdsfw_cufile.pieces import BINDINGS, LIBRARY
-
+            fixes = what_to_install((LIBRARY, BINDINGS), f"{LIBRARY.fix}; {BINDINGS.fix}")
             raise UnavailableError(
-                f"libcufile cannot be used: {error}",
-                hint=f"{LIBRARY.fix}; {BINDINGS.fix}; io_path staged needs neither",
+                f"libcufile cannot be used: {error}", hint=f"{fixes}; io_path staged needs neither"
             ) from error
         self._cufile = cufile
-        self._symbols = {
-            name: ctypes.cast(getattr(library, symbol), ctypes.c_void_p).value or 0
-            for name, symbol in _SYMBOLS.items()
-            if hasattr(library, symbol)
-        }
-        self.max_batch = 128
-
-    def symbols(self) -> Mapping[str, int]:
-        """Addresses of libcufile's functions, those that this version has."""
-        return self._symbols
+        self._statistics = False
 
     def open(self, options: CuFileOptions | None) -> None:
         """Set the parameters, open the driver."""
         if options is not None:
             self._configure(options)
-        self._call("driver_open")
-        self.max_batch = self._number("PROPERTIES_IO_BATCHSIZE", 128)
+        self._call("DriverOpen")
+        self.max_batch = self._size("PROPERTIES_IO_BATCHSIZE") or 128
         if not self.direct_possible()[0]:
             self.max_batch = min(self.max_batch, COMPAT_BATCH)
-
-    def close(self) -> None:
-        """Close the driver."""
-        self._call("driver_close")
+        if options is not None and options.statistics:
+            self._count()
 
     def register_file(self, fd: int) -> int:
         """cuFileHandleRegister; the handle as an unsigned number."""
@@ -94,40 +73,34 @@ class CuFileLibrary:
         descriptor.type = int(cufile.FileHandleType.OPAQUE_FD)
         descriptor.handle.fd = fd
         descriptor.fs_ops = 0  # left uninitialised by the bindings
-        detail = os.readlink(f"/proc/self/fd/{fd}")  # noqa: PTH115
-        return int(self._call("handle_register", descriptor.ptr, detail=detail)) & (2**64 - 1)
+        return int(self._call("HandleRegister", descriptor.ptr, detail=name_of(fd))) & (2**64 - 1)
 
     def deregister_file(self, handle: int) -> None:
         """cuFileHandleDeregister."""
-        self._call("handle_deregister", _signed(handle))
+        self._call("HandleDeregister", self._number(handle))
 
-    def register_buffer(self, address: int, nbytes: int) -> None:
-        """cuFileBufRegister."""
-        self._call("buf_register", _signed(address), nbytes, 0, detail=f"{nbytes} bytes")
+    def limits(self, ordinal: int) -> Sequence[tuple[str, int]]:
+        """The limit on pinned memory; the BAR only where transfers can be direct."""
+        found = [("max_device_pinned_mem_size_kb", self._size("PROPERTIES_MAX_DEVICE_PINNED_MEM_SIZE_KB"))]
+        if self.direct_possible()[0]:
+            found.append(("the BAR1 aperture (KiB)", self._bar(ordinal)))
+        return [(name, kib * 1024) for name, kib in found if kib]
 
-    def deregister_buffer(self, address: int) -> None:
-        """cuFileBufDeregister."""
-        self._call("buf_deregister", _signed(address))
-
-    def register_stream(self, stream: int) -> None:
-        """cuFileStreamRegister."""
-        self._call("stream_register", stream, _STREAM_FIXED_AND_ALIGNED)
-
-    def deregister_stream(self, stream: int) -> None:
-        """cuFileStreamDeregister."""
-        self._call("stream_deregister", stream)
+    def notes(self) -> Sequence[str]:
+        """Where the settings come from."""
+        return [self._configuration.line()]
 
     def direct_possible(self) -> tuple[bool, str]:
         """nvidia-fs or PCI P2PDMA must be there, and the bounce not forced."""
         return evidence.direct_possible(self._facts())
 
     def snapshot(self) -> Any:
-        """Counters of nvidia-fs, and the library's settings."""
-        return evidence.snapshot()
+        """Counters of nvidia-fs and of the library."""
+        return evidence.snapshot(self._level3() if self._statistics else None)
 
     def judge(self, before: Any, files: tuple[FileHandle, ...]) -> Transport:
-        """By nvidia-fs counters and settings."""
-        return evidence.judge(self._facts(), before, files)
+        """By the library's or nvidia-fs's counters, and settings."""
+        return evidence.judge(self._facts(), before, self.snapshot(), files)
 
     def _facts(self) -> evidence.Facts:
         return evidence.Facts(
@@ -136,6 +109,24 @@ class CuFileLibrary:
             compat_allowed=self._flag("PROPERTIES_ALLOW_COMPAT_MODE"),
             p2pdma=self._flag("USE_PCIP2PDMA"),
         )
+
+    def _count(self) -> None:
+        """Switch the library's statistics on."""
+        self._call("SetStatsLevel", 3)
+        self._call("StatsStart")
+        self._statistics = True
+
+    def _level3(self) -> tuple[bytes, int]:
+        """Statistics of the third level, and where those of the devices begin."""
+        room = ctypes.create_string_buffer(LEVEL_3_BYTES)
+        self._call("GetStatsL3", ctypes.addressof(room))
+        return room.raw, int(self._cufile.stats_level3_dtype.fields["per_gpu_stats"][1])
+
+    def _bar(self, ordinal: int) -> int:
+        try:
+            return int(self._cufile.get_bar_size_in_kb(ordinal))
+        except Exception:  # not on every GPU, and not in every version
+            return 0
 
     def _configure(self, options: CuFileOptions) -> None:
         cufile = self._cufile
@@ -157,10 +148,10 @@ class CuFileLibrary:
         }
         for name, flag in flags.items():
             if flag is not None:
-                self._call("set_parameter_bool", int(cufile.BoolConfigParameter[name]), flag, detail=name)
+                self._call("SetParameterBool", int(cufile.BoolConfigParameter[name]), flag, detail=name)
         for name, number in numbers.items():
             if number is not None:
-                self._call("set_parameter_size_t", int(cufile.SizeTConfigParameter[name]), number, detail=name)
+                self._call("SetParameterSizeT", int(cufile.SizeTConfigParameter[name]), number, detail=name)
         if options.log_level:
             os.environ.setdefault("CUFILE_LOGGING_LEVEL", options.log_level)
 
@@ -170,11 +161,11 @@ class CuFileLibrary:
         except Exception:  # an older library, or one that does not know the parameter
             return None
 
-    def _number(self, name: str, default: int) -> int:
+    def _size(self, name: str) -> int:
         try:
             return int(self._cufile.get_parameter_size_t(int(self._cufile.SizeTConfigParameter[name])))
         except Exception:
-            return default
+            return 0
 
     def _version(self) -> str:
         try:
@@ -183,23 +174,22 @@ class CuFileLibrary:
             return "unknown"
         return f"{number // 1000}.{number % 1000 // 10}"
 
-    def _call(self, name: str, *arguments: Any, detail: str = "") -> Any:
-        function: Callable[..., Any] = getattr(self._cufile, name)
+    def _number(self, value: int) -> int:
+        """As intptr_t."""
+        return value - 2**64 if value >= 2**63 else value
+
+    def _call(self, stem: str, *arguments: Any, detail: str = "") -> Any:
+        name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", stem).lower()
         try:
+            function: Callable[..., Any] = getattr(self._cufile, name)
             return function(*arguments)
         except self._cufile.cuFileError as error:
-            code = int(error.status)
-            if error.cuda_error:
-                raise BackendError(name, Domain.GPU, int(error.cuda_error), detail) from error
-            raise BackendError(name, Domain.FILE if code >= CODE_BASE else Domain.GPU, code, detail) from error
+            raise self._failed(stem, int(error.status), int(error.cuda_error or 0), detail) from error
+        except (AttributeError, RuntimeError) as error:  # neither these bindings nor this library have it
+            raise UnavailableError(f"libcufile {self._version()} has no cuFile{stem}", hint=LIBRARY.fix) from error
 
     @staticmethod
     def _send_log_elsewhere() -> None:
         """cufile.log belongs into no user's folder; a place that the user chose stays."""
         place = Path(tempfile.gettempdir()) / f"gdsfw-cufile-{os.getpid()}.log"
         os.environ.setdefault("CUFILE_LOGFILE_PATH", str(place))
-
-
-def _signed(value: int) -> int:
-    """A 64-bit number as the bindings take it (intptr_t)."""
-    return value - 2**64 if value >= 2**63 else value

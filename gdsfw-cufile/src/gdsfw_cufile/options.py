@@ -42,6 +42,12 @@ class CuFileOptions(StagingOptions):
     batch_size: int | None = Field(
         None, ge=1, description="Most entries of one batch (io_batchsize).", json_schema_extra=_ONCE
     )
+    statistics: bool = Field(
+        False,
+        description="Let the library count its transfers, which tells direct ones from others without nvidia-fs; "
+        "costs a little time for each.",
+        json_schema_extra=_ONCE,
+    )
     log_level: Literal["TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL"] | None = Field(
         None, description="Level of cufile.log.", json_schema_extra=_ONCE
     )

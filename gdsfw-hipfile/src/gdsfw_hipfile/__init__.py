@@ -1,86 +1,44 @@
-"""gdsfw backend for AMD GPUs over hipFile.
+"""gdsfw backend for AMD GPUs: hipFile, and staging that needs the HIP runtime only.
 
-This version describes itself and says what a machine lacks; its I/O paths are not written yet. It imports no vendor
-library: hip-python's calls do not raise when ROCm is absent, they return garbage.
+The logic is gdsfw.gpu's; here are HIP and hipFile. It has run against stand-ins of the two libraries only, never on an
+AMD GPU. No vendor library is imported before a job needs it.
 """
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING
 
-from gdsfw import hookimpl
-from gdsfw.backend import BackendInfo, Buffer, Check, IOPath, IOPathInfo
-from gdsfw.errors import UnavailableError
-from gdsfw.gpu.presence import Piece, check, missing
-from gdsfw.host import Host
+from gdsfw.gpu.plugin import GpuPlugin
+
+if TYPE_CHECKING:
+    from gdsfw.gpu.vendor import Vendor
 
 __version__ = "0.1.0"
 
-_NO_IO = f"gdsfw-hipfile {__version__} has no I/O paths yet"
 
-#: What hipFile needs, in the order in which one would install it.
-PIECES = (
-    Piece("driver", "install AMD's amdgpu driver (apt install amdgpu-dkms from AMD's repository)", files=("/dev/kfd",)),
-    Piece(
-        "device",
-        "no GPU is visible: look at `rocminfo`, and at this user's groups (render, video)",
-        files=("/dev/dri/renderD*",),
-    ),
-    Piece(
-        "libamdhip64",
-        "install ROCm 7.2 or newer (apt install rocm-hip-runtime from AMD's repository)",
-        files=("/opt/rocm/lib/libamdhip64.so",),
-        distributions=("rocm-sdk-core",),
-    ),
-    Piece("libhipfile", "apt install hipfile from AMD's repository", files=("/opt/rocm/lib/libhipfile.so*",)),
-    Piece("hip-python", "pip install 'gdsfw-hipfile[rocm]'", distributions=("rocm-bindings-hip",)),
-)
+def _vendor() -> Vendor:
+    from gdsfw.gpu.vendor import Vendor
 
+    from gdsfw_hipfile.errors import explain
+    from gdsfw_hipfile.library import HipFileLibrary
+    from gdsfw_hipfile.options import HipFileOptions, probe
+    from gdsfw_hipfile.pieces import PIECES
+    from gdsfw_hipfile.runtime import HipRuntime
 
-@hookimpl
-def gdsfw_backend() -> BackendInfo:
-    """What the backend will be; opens nothing."""
-    return BackendInfo(
+    return Vendor(
         name="hipfile",
-        title="AMD GPU memory through hipFile",
+        title="AMD GPU memory through hipFile or staging (tested against stand-ins only, not on an AMD GPU)",
         version=__version__,
-        io_paths=(IOPathInfo("sync", native=True, summary="not in this version"),),
-        memory=("device",),
+        options=HipFileOptions,
+        pieces=PIECES,
+        runtime=HipRuntime,
+        library=HipFileLibrary,
+        explain=explain,
+        probe=probe,
     )
 
 
-@hookimpl
-def gdsfw_probe(host: Host) -> list[Check]:
-    """Say which pieces are there, and that I/O is not."""
-    no_io = Check("io", "fail", _NO_IO, meaning="jobs on this backend end with exit code 3")
-    return [no_io, *(check(piece, host) for piece in PIECES)]
+#: What the entry point names.
+plugin = GpuPlugin(_vendor)
 
-
-@hookimpl
-def gdsfw_open() -> Any:
-    """Refuse."""
-    _refuse(Host())
-
-
-@hookimpl
-def gdsfw_alloc() -> Buffer:
-    """Refuse."""
-    _refuse(Host())
-
-
-@hookimpl
-def gdsfw_free() -> None:
-    """Nothing is ever allocated."""
-
-
-@hookimpl
-def gdsfw_io() -> IOPath:
-    """Refuse."""
-    _refuse(Host())
-
-
-def _refuse(host: Host) -> NoReturn:
-    lacking = missing(PIECES, host)
-    names = ", ".join(found.name for found in lacking)
-    also = f"; this machine also lacks: {names}" if lacking else ""
-    raise UnavailableError(f"backend hipfile: {_NO_IO}{also}", hint="; ".join(found.fix for found in lacking) or None)
+__all__ = ["__version__", "plugin"]

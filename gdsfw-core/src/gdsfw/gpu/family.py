@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes as c
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,6 +16,7 @@ from gdsfw.errors import BackendError, UnavailableError, UsageError
 from gdsfw.gpu.abi import Finding
 from gdsfw.gpu.copying import copy_in
 from gdsfw.gpu.kernels import Loaded, load
+from gdsfw.gpu.library_use import aligned_to_pages, check_limits, test_read
 from gdsfw.gpu.mapped import LAUNCHES, moves_nbytes, transport
 from gdsfw.gpu.mapping import FileMap, Limits, Maps
 from gdsfw.gpu.paths import PSYNC_GROUPS, URING_GROUPS, PathParts, group_blocks, make, uses_io_uring
@@ -40,6 +41,8 @@ IO_PATHS = (
 )
 #: Bytes of host memory for verification beside the block: what the verify kernel finds.
 SMALLEST_SCRATCH = 4096
+#: State of a buffer that the file library knows.
+REGISTERED = "registered"
 #: Paths that go through the vendor's file library.
 LIBRARY_PATHS = frozenset({"sync", "batch", "stream"})
 
@@ -74,7 +77,9 @@ class Session:
     maps: Maps
     library: FileLibrary | None = None
     auto: str = ""
+    auto_proven: bool = False
     notes: list[str] = field(default_factory=list)
+    contexts: set[int] = field(default_factory=set)  # devices that had one at the start, and our own
     lock: threading.RLock = field(default_factory=threading.RLock)
 
 
@@ -122,7 +127,8 @@ class Family:
         usable, reason = native.available()
         if not usable:
             raise UnavailableError(f"backend {self._vendor.name} needs the C engine: {reason}")
-        return Session(options, self.runtime(), Maps(self._vendor.explain))
+        runtime = self.runtime()
+        return Session(options, runtime, Maps(self._vendor.explain), contexts=runtime.active())
 
     def close(self, session: Session) -> None:
         """Close the file library."""
@@ -131,7 +137,7 @@ class Family:
             session.library = None
 
     def path_name(self, session: Session, asked: str) -> str:
-        """The path for `asked`; `auto` is sync where transfers can be peer-to-peer, else staged."""
+        """The path for `asked`; `auto` is sync where peer-to-peer is possible, until a test read says otherwise."""
         if asked != "auto":
             return asked
         with session.lock:
@@ -140,8 +146,10 @@ class Family:
                     possible, reason = self.library(session).direct_possible()
                 except (UnavailableError, BackendError) as error:
                     possible, reason = False, error.message
-                session.auto = "sync" if possible else "staged"
-                session.notes.append(f"io_path auto: {session.auto}, because {reason}")
+                if possible:
+                    session.auto = "sync"
+                else:
+                    _decide_staged(session, reason)
             return session.auto
 
     def library(self, session: Session) -> FileLibrary:
@@ -151,11 +159,14 @@ class Family:
                 library = self._vendor.library()
                 library.open(session.options)
                 session.library = library
+                session.notes += library.notes()
             return session.library
 
     def worker_start(self, session: Session, worker: Worker) -> State:
         """Make the worker's device current in its thread and give it a stream."""
         ordinal = worker.device or 0
+        with session.lock:
+            session.contexts.add(ordinal)
         entered = session.runtime.enter(ordinal)
         try:
             return State(entered, ordinal, session.runtime.create_stream())
@@ -202,18 +213,39 @@ class Family:
 
     def register_buffer(self, worker: Worker, buffer: Buffer) -> None:
         """Register the buffer with the library, for paths that go through it."""
-        if self.path_name(worker.session, worker.job.io_path) in LIBRARY_PATHS:
-            self.library(worker.session).register_buffer(buffer.address, buffer.nbytes)
+        session: Session = worker.session
+        if self.path_name(session, worker.job.io_path) not in LIBRARY_PATHS:
+            return
+        check_limits(worker, buffer.nbytes, self.library(session).limits(worker.state.ordinal))
+        if self._attempt(worker, lambda: self.library(session).register_buffer(buffer.address, buffer.nbytes)):
+            buffer.state = REGISTERED
 
     def deregister_buffer(self, worker: Worker, buffer: Buffer) -> None:
         """Undo register_buffer."""
-        if self.path_name(worker.session, worker.job.io_path) in LIBRARY_PATHS:
+        if buffer.state == REGISTERED:
             self.library(worker.session).deregister_buffer(buffer.address)
+            buffer.state = None
 
     def register_file(self, worker: Worker, file: FileHandle) -> None:
         """Register the descriptor with the library, for paths that go through it."""
-        if self.path_name(worker.session, worker.job.io_path) in LIBRARY_PATHS:
-            file.state = self.library(worker.session).register_file(file.fd)
+        session: Session = worker.session
+
+        def register() -> None:
+            file.state = self.library(session).register_file(file.fd)
+
+        if self.path_name(session, worker.job.io_path) in LIBRARY_PATHS:
+            self._attempt(worker, register)
+
+    def _attempt(self, worker: Worker, register: Callable[[], None]) -> bool:
+        """Register something; where the path was left to gdsfw, a refusal makes it staged."""
+        try:
+            register()
+        except BackendError as error:
+            if worker.job.io_path != "auto":
+                raise
+            _decide_staged(worker.session, error.message)
+            return False
+        return True
 
     def deregister_file(self, worker: Worker, file: FileHandle) -> None:
         """Undo register_file."""
@@ -225,6 +257,8 @@ class Family:
         """The data plane of the job's path."""
         session: Session = worker.session
         name = self.path_name(session, request.io_path)
+        if request.io_path == "auto" and name == "sync":
+            name = self._prove(worker, files, buffer, request)
         if request.io_path == "auto" and name == "staged" and _reuses(worker.job, files, request):
             try:
                 path = self._path("mapped", worker, files, buffer, request)
@@ -254,9 +288,30 @@ class Family:
             self._map_files(worker, files, request, parts)
         self._allocate(name, worker, buffer, request, parts)
         path = make(name, files, buffer, request, parts)
-        path.notes = (*session.notes, *path.notes)
+        path.notes = (*session.notes, *self._other_contexts(session), *path.notes)
         worker.state.parts = parts
         return path
+
+    def _prove(self, worker: Worker, files: Sequence[FileHandle], buffer: Buffer, request: Request) -> str:
+        """`sync` if a test read goes peer-to-peer, else `staged`; the first worker's word holds for all."""
+        session: Session = worker.session
+        with session.lock:
+            if session.auto == "sync" and not session.auto_proven:
+                kind, evidence = test_read(self.library(session), files, buffer, request)
+                if kind == "p2p":
+                    session.auto_proven = True
+                    session.notes.append(f"io_path auto: sync, because a test read went peer-to-peer ({evidence})")
+                else:
+                    _decide_staged(session, f"a test read did not go peer-to-peer but by {kind} ({evidence})")
+            return session.auto
+
+    def _other_contexts(self, session: Session) -> list[str]:
+        """A note on devices that a library opened a context on though no worker is there."""
+        others = sorted(session.runtime.active() - session.contexts)
+        if not others or session.library is None:
+            return []
+        names = ", ".join(map(str, others))
+        return [f"the file library opened contexts on devices that this job does not use: {names}"]
 
     def _map_files(self, worker: Worker, files: Sequence[FileHandle], request: Request, parts: PathParts) -> None:
         session: Session = worker.session
@@ -282,7 +337,7 @@ class Family:
             parts.scratch_nbytes = max(request.max_block_size, SMALLEST_SCRATCH)
             parts.scratch = state.scratch = runtime.allocate_host(parts.scratch_nbytes)
         if name == "stream" and parts.library is not None:
-            parts.library.register_stream(state.stream)
+            parts.library.register_stream(state.stream, aligned_to_pages(request))
             state.stream_registered = True
 
     def _add_kernels(self, worker: Worker, request: Request, parts: PathParts, *, moves: bool) -> None:
@@ -319,6 +374,13 @@ class Family:
             return library.snapshot()
         answer: Transport = library.judge(before, path.files)
         return answer
+
+
+def _decide_staged(session: Session, reason: str) -> None:
+    with session.lock:
+        if session.auto != "staged":
+            session.auto = "staged"
+            session.notes.append(f"io_path auto: staged, because {reason}")
 
 
 def _reuses(job: Job, files: Sequence[FileHandle], request: Request) -> bool:
