@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 from typing import Any
 
 from gdsfw.errors import UnavailableError
@@ -31,16 +30,16 @@ class HipRtc:
             (result,) = self._hiprtc.hiprtcCompileProgram(program, len(options), options)
             if int(result):
                 raise UnavailableError(f"HIP RTC: {result.name}: {self._log(program)}")
-            room = ctypes.create_string_buffer(int(self._call("hiprtcGetCodeSize", program)))
-            self._call("hiprtcGetCode", program, ctypes.addressof(room))
-            return room.raw
+            code = bytearray(int(self._call("hiprtcGetCodeSize", program)))
+            self._call("hiprtcGetCode", program, code)
+            return bytes(code)
         finally:
-            self._hiprtc.hiprtcDestroyProgram(program)
+            self._hiprtc.hiprtcDestroyProgram(program.createRef())
 
     def _log(self, program: Any) -> str:
-        room = ctypes.create_string_buffer(int(self._call("hiprtcGetProgramLogSize", program)) + 1)
-        self._call("hiprtcGetProgramLog", program, ctypes.addressof(room))
-        return room.value.decode(errors="replace")
+        text = bytearray(int(self._call("hiprtcGetProgramLogSize", program)))
+        self._call("hiprtcGetProgramLog", program, text)
+        return text.rstrip(b"\0 ").decode(errors="replace")
 
     def _call(self, name: str, *arguments: Any) -> Any:
         result, *values = getattr(self._hiprtc, name)(*arguments)

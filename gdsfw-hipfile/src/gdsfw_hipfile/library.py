@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -44,7 +45,7 @@ class HipFileLibrary(BoundFileLibrary):
         # Without the library its calls print an error and return garbage: ask before the first one.
         if not hipfile.has_symbol("hipFileDriverOpen"):
             raise UnavailableError("libhipfile is not found", hint=hint)
-        self._library = ctypes.CDLL(str(get_library_path("hipfile")))
+        self._library = ctypes.CDLL(os.fsdecode(get_library_path("hipfile")))
         super().__init__(self._library)
         self._hipfile = hipfile
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from typing import TYPE_CHECKING, ClassVar
 
 from gdsfw.errors import BackendError, UnavailableError
@@ -60,7 +61,7 @@ class HipRuntime(BoundRuntime):
             # Without the library its calls print an error and return garbage: ask before the first one.
             if not hip.has_symbol("hipInit"):
                 raise UnavailableError("backend hipfile: libamdhip64 is not found", hint=hint)
-            super().__init__(hip, ctypes.CDLL(str(get_library_path("amdhip64"))))
+            super().__init__(hip, ctypes.CDLL(os.fsdecode(get_library_path("amdhip64"))))
         except (ImportError, OSError) as error:
             raise UnavailableError(f"backend hipfile: HIP cannot be used: {error}", hint=hint) from error
         self.portable = hip.hipHostMallocPortable

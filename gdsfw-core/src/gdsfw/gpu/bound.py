@@ -235,8 +235,9 @@ def set_in_environment(values: Mapping[str, str | None]) -> None:
     os.environ.update({name: value for name, value in values.items() if value is not None})
 
 
-def _text(value: bytes | str) -> str:
-    return value.split(b"\0")[0].decode(errors="replace") if isinstance(value, bytes) else value
+def _text(value: object) -> str:
+    """Text, whatever the bindings return it as."""
+    return value.split(b"\0")[0].decode(errors="replace") if isinstance(value, bytes) else str(value)
 
 
 def _numa_node(address: str) -> int | None:

@@ -302,7 +302,7 @@ class Family:
                     session.auto_proven = True
                     session.notes.append(f"io_path auto: sync, because a test read went peer-to-peer ({evidence})")
                 else:
-                    _decide_staged(session, f"a test read did not go peer-to-peer but by {kind} ({evidence})")
+                    _decide_staged(session, f"no test read went peer-to-peer: {evidence}")
             return session.auto
 
     def _other_contexts(self, session: Session) -> list[str]:

@@ -275,6 +275,8 @@ def _warnings(result: JobResult) -> list[str]:
         found.append(f"iodepth {asked} was asked for, {achieved:.1f} was kept on average")
     if result.transport.cache == "warm" and result.transport.kind == "host":
         found.append("the data was in memory already: this measures the page cache, not the storage")
+    if result.transport.kind == "compat":
+        found.append("the vendor's library bounced the bytes through host memory: this is not peer-to-peer")
     if result.instrumented:
         found.append(f"instrumented by {', '.join(result.instrumented)}: not comparable with runs that are not")
     return found
