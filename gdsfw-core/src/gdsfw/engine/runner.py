@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import closing
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
-from gdsfw.engine.failures import describe, error_results, exit_code_of, status_of
+from gdsfw.engine.failures import status_of
+from gdsfw.engine.in_children import InChildren
+from gdsfw.engine.in_process import InProcess, Stages
 from gdsfw.engine.interrupts import Interrupts
-from gdsfw.engine.job import JobRun, LayoutProgress
-from gdsfw.engine.stage import Sample, StageRun
-from gdsfw.engine.written import OwnPatterns
-from gdsfw.errors import ExitCode, InternalError, UsageError, worst
-from gdsfw.results.build import JobFacts, job_result, phases
+from gdsfw.errors import ExitCode, worst
 from gdsfw.results.environment import host_facts
 from gdsfw.results.model import ErrorResult, JobResult, RunResult
-from gdsfw.results.timeline import timeline
+from gdsfw.workload.once_options import used_otherwise
 
 if TYPE_CHECKING:
     from gdsfw.plugins import PluginManager
     from gdsfw.results.progress import Progress
     from gdsfw.workload.model import Workload
-    from gdsfw.workload.plan_model import Plan, StagePlan
+    from gdsfw.workload.plan_model import Plan
 
 
 class Runner:
@@ -41,7 +40,6 @@ class Runner:
         self._progress = progress
         self._argv = list(argv)
         self._interrupts = Interrupts()
-        self._own_patterns = OwnPatterns()
         self._jobs: list[JobResult] = []
         self._errors: list[ErrorResult] = []
         self.abandoned = False
@@ -51,21 +49,15 @@ class Runner:
 
         Args:
             workload: the resolved workload as text, for the result.
-
-        Raises:
-            UsageError: jobs need processes of their own, which this version does not start.
         """
-        if self._plan.needs_children:
-            raise UsageError(
-                "jobs of this workload differ in options that their library reads once per process",
-                hint="run them one at a time, each from a workload of its own; `gdsfw run --plan` shows which",
-            )
         started = _now()
-        with self._interrupts:
+        with self._interrupts, closing(self._stages()) as stages:
             for stage in self._plan.stages:
                 if self._interrupts.flag.is_set() or self.abandoned:
                     break
-                self._run_stage(stage)
+                ended = stages.run(stage)
+                self._jobs += ended.jobs
+                self.abandoned |= ended.abandoned
         self._progress.clear()
         codes = [job.exit_code for job in self._jobs]
         if self._interrupts.flag.is_set():
@@ -83,62 +75,20 @@ class Runner:
             host=host_facts(_directories(self._plan)),
             plan=_plan_json(self._plan),
             jobs=self._jobs,
-            notes=[*self._plan.notes, *self._left_out()],
+            notes=[*self._plan.notes, *self._processes(), *self._left_out()],
             errors=self._errors,
         )
 
-    def _run_stage(self, plan: StagePlan) -> None:
-        jobs = [JobRun(job, self._plugins, self._own_patterns) for job in plan.jobs]
-        stage = StageRun(
-            jobs, stop_together=plan.stop_together, interrupted=self._interrupts.flag, observe=self._observe
-        )
-        for job in jobs:
-            job.notes += self._plugins.notify("gdsfw_job_started", job=job.plan.job)
-        stage.run(LayoutProgress(self._progress.layout, self._interrupts.flag.is_set))
-        for index, job in enumerate(jobs):
-            job.record_written()
-            result = self._result(plan, stage, index, job)
-            self._jobs.append(result)
-            self.abandoned |= any(worker.outcome.abandoned for worker in job.workers)
-            result.notes.extend(self._plugins.notify("gdsfw_job_finished", job=job.plan.job, result=result))
+    def _stages(self) -> Stages:
+        """Where stages run: here, unless a library must read other options than it has or will have."""
+        parts = (self._plugins, self._progress, self._interrupts.flag)
+        if self._plan.needs_children or used_otherwise(self._plan.jobs):
+            return InChildren(self._plan, *parts)
+        return InProcess(*parts)
 
-    def _result(self, plan: StagePlan, stage: StageRun, index: int, job: JobRun) -> JobResult:
-        outcomes = [worker.outcome for worker in job.workers]
-        errors = error_results(job, self._plugins)
-        code = exit_code_of(job, self._interrupts.flag.is_set())
-        watch = stage.watch
-        facts = JobFacts(
-            status=status_of(code),
-            exit_code=int(code),
-            phases=phases(**vars(job.phases)),
-            process_user=watch.usage.user,
-            process_system=watch.usage.system,
-            stage_shared=len(plan.jobs) > 1,
-            timeline=timeline(
-                watch.samples[index], job.plan.job.timeline, _first_start(job) or watch.ready_ns, _last_sample(job)
-            ),
-            errors=errors,
-            files=list(job.paths),
-            stage=plan.name,
-            notes=job.notes,
-            job=_job_json(job),
-        )
-        try:
-            return job_result(job.plan, outcomes, facts)
-        except InternalError as error:
-            facts.errors.append(ErrorResult(message=error.message))
-            facts.status, facts.exit_code = "internal", int(ExitCode.INTERNAL)
-            return job_result(job.plan, [], facts)
-
-    def _observe(self, job: JobRun, sample: Sample) -> None:
-        plan = job.plan
-        planned = [plan.planned_bytes(worker) for worker in plan.workers]
-        known = [nbytes for nbytes in planned if nbytes is not None]
-        share = sum(sample.bytes) / sum(known) if known and len(known) == len(planned) else None
-        if plan.job.runtime and job.started_ns:
-            elapsed = sample.t_ns - job.started_ns - plan.job.ramp_time
-            share = max(share or 0.0, elapsed / plan.job.runtime)
-        self._progress.job(plan.label, sum(sample.ios), sum(sample.bytes), share, sample.errors)
+    def _processes(self) -> list[str]:
+        count = len({stage.process for stage in self._plan.stages})
+        return [f"ran in {count} processes: jobs differ in options that are read once per process"] * (count > 1)
 
     def _left_out(self) -> list[str]:
         left = len(self._plan.jobs) - len(self._jobs)
@@ -170,24 +120,6 @@ def run(workload: Workload, *, plugins: PluginManager | None = None, quiet: bool
     return Runner(plan, manager, Progress(sys.stderr, quiet)).run(dump(workload))
 
 
-def _last_sample(job: JobRun) -> Sample | None:
-    """The final counters of a job, as the last sample of its timeline."""
-    loops = [worker.outcome.result for worker in job.workers if worker.outcome.result is not None]
-    if not loops:
-        return None
-    return Sample(
-        max(loop.ended_ns for loop in loops),
-        (sum(loop.read.ios for loop in loops), sum(loop.write.ios for loop in loops)),
-        (sum(loop.read.bytes for loop in loops), sum(loop.write.bytes for loop in loops)),
-        True,
-    )
-
-
-def _first_start(job: JobRun) -> int | None:
-    starts = [worker.outcome.result.started_ns for worker in job.workers if worker.outcome.result is not None]
-    return min(starts, default=None)
-
-
 def _directories(plan: Plan) -> set[str]:
     from os.path import dirname
 
@@ -198,12 +130,6 @@ def _directories(plan: Plan) -> set[str]:
         for worker in job.workers
         for file in worker.files
     }
-
-
-def _job_json(job: JobRun) -> dict[str, Any]:
-    document = job.plan.job.model_dump(mode="json", exclude_defaults=False)
-    document["block_size"] = describe(job.plan.job)
-    return document
 
 
 def _plan_json(plan: Plan) -> dict[str, Any]:

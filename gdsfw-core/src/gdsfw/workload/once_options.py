@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 MARK = "once_per_process"
 #: (backend, option) -> value
 Values = dict[tuple[str, str], Any]
+#: What libraries have read in this process; a program may run several workloads.
+_used: Values = {}
 
 
 def once_values(job: Job, backend: BackendInfo) -> Values:
@@ -31,15 +33,43 @@ def once_values(job: Job, backend: BackendInfo) -> Values:
     return values
 
 
+def note_used(jobs: Sequence[JobPlan]) -> None:
+    """Remember that libraries read these jobs' values in this process."""
+    for plan in jobs:
+        _used.update(once_values(plan.job, plan.backend))
+
+
+def used_otherwise(jobs: Sequence[JobPlan]) -> bool:
+    """Whether a library has read another value in this process than one of these jobs needs."""
+    return any(
+        _used.get(key, value) != value for plan in jobs for key, value in once_values(plan.job, plan.backend).items()
+    )
+
+
 class Processes:
     """Numbers the processes that stages run in, so that none needs an option twice with different values."""
 
     def __init__(self, complaints: Complaints) -> None:
         self._complaints = complaints
         self._values: list[Values] = []
+        self._of_job: dict[str, int] = {}
 
     def number(self, jobs: Sequence[JobPlan]) -> int:
         """The process for a stage of `jobs`: the first whose values do not differ."""
+        number = self._fitting(self._wanted(jobs))
+        self._of_job.update((plan.job.name, number) for plan in jobs)
+        for plan in jobs:
+            source = plan.job.files_from
+            if source and plan.backend.namespace == "own" and self._of_job.get(source, number) != number:
+                message = (
+                    f"files_from: {source} runs in another process, because it differs in an option that is read once "
+                    f"per process, and what is written to {plan.backend.name} lives as long as its process"
+                )
+                hint = "give both jobs the same options; `gdsfw run --plan` shows the processes"
+                self._complaints.wrong(plan.job.name, "files_from", message, hint)
+        return number
+
+    def _wanted(self, jobs: Sequence[JobPlan]) -> Values:
         wanted: Values = {}
         for plan in jobs:
             for (backend, option), value in once_values(plan.job, plan.backend).items():
@@ -50,6 +80,9 @@ class Processes:
                         f"{before!r} and {value!r}"
                     )
                     self._complaints.wrong(plan.job.name, "backend_options", message, "put the jobs into two stages")
+        return wanted
+
+    def _fitting(self, wanted: Values) -> int:
         for number, values in enumerate(self._values):
             if all(values.get(key, value) == value for key, value in wanted.items()):
                 values.update(wanted)
