@@ -9,11 +9,23 @@ from gdsfw.hookspecs import hookimpl
 if TYPE_CHECKING:
     from gdsfw.engine.runner import run
     from gdsfw.results.load import Results
+    from gdsfw.session import DeviceView, Session, open_session
     from gdsfw.workload.loader import load
     from gdsfw.workload.model import Workload
 
 __version__ = "0.1.0"
-__all__ = ["Results", "Workload", "__version__", "get_include", "hookimpl", "load", "run"]
+__all__ = [
+    "DeviceView",
+    "Results",
+    "Session",
+    "Workload",
+    "__version__",
+    "get_include",
+    "hookimpl",
+    "load",
+    "open_session",
+    "run",
+]
 
 #: Public names by the module that holds them, imported when first used: `import gdsfw` alone stays fast.
 _LAZY = {
@@ -21,6 +33,9 @@ _LAZY = {
     "Workload": "gdsfw.workload.model",
     "run": "gdsfw.engine.runner",
     "Results": "gdsfw.results.load",
+    "open_session": "gdsfw.session",
+    "Session": "gdsfw.session",
+    "DeviceView": "gdsfw.session",
 }
 
 

@@ -193,6 +193,25 @@ class Buffer:
 
 
 @dataclass(frozen=True)
+class Mapped:
+    """A file's pages as memory of a device.
+
+    Args:
+        address: of the file's first byte, as the device sees it.
+        device: ordinal.
+        dlpack_type: DLPack's number of the device's type (DLDeviceType: 2 CUDA, 10 ROCm).
+        state: whatever the backend needs to undo it.
+    """
+
+    address: int
+    nbytes: int
+    device: int
+    dlpack_type: int
+    writable: bool = False
+    state: Any = None
+
+
+@dataclass(frozen=True)
 class Request:
     """What the data plane will be asked for; all sizes in bytes.
 
@@ -331,6 +350,7 @@ class IOPath:
         native: table of C functions (gdsfw_backend.h) and one opaque 64-bit value for each file.
         iodepth: depth it will really keep.
         iodepth_batch: how many I/Os to submit and collect at once; 0: as the job says.
+        registers: false where there is nobody to register blocks with, so that `register_buffers: per_io` asks nothing.
         notes: lines for the result, for instance why it is not the path that was asked for.
         keep: objects that must live as long as the path.
     """
@@ -345,6 +365,7 @@ class IOPath:
         file_values: Sequence[int] = (),
         iodepth: int = 1,
         iodepth_batch: int = 0,
+        registers: bool = True,
         notes: Sequence[str] = (),
         keep: Sequence[Any] = (),
     ) -> None:
@@ -359,6 +380,7 @@ class IOPath:
         self.file_values = tuple(file_values)
         self.iodepth = iodepth
         self.iodepth_batch = iodepth_batch
+        self.registers = registers
         self.notes = tuple(notes)
         self.keep = tuple(keep)
         self.instrumented: tuple[str, ...] = ()
@@ -404,6 +426,7 @@ __all__ = [
     "FileHandle",
     "IOPath",
     "IOPathInfo",
+    "Mapped",
     "Pattern",
     "PatternMismatch",
     "PythonIO",

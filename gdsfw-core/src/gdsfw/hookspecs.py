@@ -144,6 +144,16 @@ def gdsfw_transport(worker: b.Worker, path: b.IOPath, before: Any) -> Any:
 
 
 @hookspec(firstresult=True)
+def gdsfw_map(session: Any, file: b.FileHandle, device: int, writable: bool) -> b.Mapped:
+    """Make the file's own pages memory of a device, for programs (gdsfw.open_session). Default: refused."""
+
+
+@hookspec(firstresult=True)
+def gdsfw_unmap(session: Any, mapped: b.Mapped) -> None:
+    """Undo gdsfw_map. Default: nothing."""
+
+
+@hookspec(firstresult=True)
 def gdsfw_error(domain: Domain, code: int) -> b.ErrorInfo | None:
     """Explain an error code, or None to leave it to core, which knows errno."""
 

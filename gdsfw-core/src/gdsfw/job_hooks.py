@@ -86,6 +86,7 @@ _RESULTS: dict[str, tuple[str, Callable[[object], bool]]] = {
     "gdsfw_open_file": ("a FileHandle", _is(b.FileHandle)),
     "gdsfw_alloc": ("a Buffer", _is(b.Buffer)),
     "gdsfw_io": ("an IOPath", _is(b.IOPath)),
+    "gdsfw_map": ("a Mapped", _is(b.Mapped)),
     "gdsfw_error": ("an ErrorInfo or None", _is(b.ErrorInfo, type(None))),
     "gdsfw_import": ("a mapping or None", _is(Mapping, type(None))),
 }

@@ -121,6 +121,17 @@ def gdsfw_transport(worker: b.Worker, path: b.IOPath, before: Any) -> b.Transpor
 
 
 @hookimpl
+def gdsfw_map(session: Any, file: b.FileHandle, device: int, writable: bool) -> b.Mapped:
+    """There is no device."""
+    raise UnavailableError("this backend has no memory of devices to map a file into")
+
+
+@hookimpl
+def gdsfw_unmap(session: Any, mapped: b.Mapped) -> None:
+    """Nothing to undo."""
+
+
+@hookimpl
 def gdsfw_error(domain: Domain, code: int) -> None:
     """Leave it to core."""
 

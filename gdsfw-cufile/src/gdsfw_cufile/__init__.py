@@ -34,6 +34,7 @@ def _vendor() -> Vendor:
         runtime=CudaRuntime,
         library=CuFileLibrary,
         explain=explain,
+        dlpack_type=2,  # kDLCUDA
         probe=probe,
     )
 

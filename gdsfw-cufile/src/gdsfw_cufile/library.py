@@ -148,22 +148,22 @@ class CuFileLibrary(BoundFileLibrary):
         }
         for name, flag in flags.items():
             if flag is not None:
-                self._call("SetParameterBool", int(cufile.BoolConfigParameter[name]), flag, detail=name)
+                self._call("SetParameterBool", int(getattr(cufile.BoolConfigParameter, name)), flag, detail=name)
         for name, number in numbers.items():
             if number is not None:
-                self._call("SetParameterSizeT", int(cufile.SizeTConfigParameter[name]), number, detail=name)
+                self._call("SetParameterSizeT", int(getattr(cufile.SizeTConfigParameter, name)), number, detail=name)
         if options.log_level:
             os.environ.setdefault("CUFILE_LOGGING_LEVEL", options.log_level)
 
     def _flag(self, name: str) -> bool | None:
         try:
-            return bool(self._cufile.get_parameter_bool(int(self._cufile.BoolConfigParameter[name])))
+            return bool(self._cufile.get_parameter_bool(int(getattr(self._cufile.BoolConfigParameter, name))))
         except Exception:  # an older library, or one that does not know the parameter
             return None
 
     def _size(self, name: str) -> int:
         try:
-            return int(self._cufile.get_parameter_size_t(int(self._cufile.SizeTConfigParameter[name])))
+            return int(self._cufile.get_parameter_size_t(int(getattr(self._cufile.SizeTConfigParameter, name))))
         except Exception:
             return 0
 

@@ -42,6 +42,7 @@ class CudaRuntime(BoundRuntime):
         "init": "cuInit",
         "handle": "cuDeviceGet",
         "retain": "cuDevicePrimaryCtxRetain",
+        "current": "cuCtxGetCurrent",
         "make_current": "cuCtxSetCurrent",
         "attribute": "cuDeviceGetAttribute",
     }
@@ -81,17 +82,18 @@ class CudaRuntime(BoundRuntime):
                 f"backend cufile: the CUDA driver does not start: {error.message}", hint="look at `nvidia-smi`"
             ) from error
 
-    def enter(self, ordinal: int) -> int:
-        """Make the device's primary context current in this thread."""
+    def enter(self, ordinal: int) -> Any:
+        """Make the device's primary context current in this thread; returns the one that was."""
+        before = self._do("current")
         with self._lock:
             if ordinal not in self._contexts:
                 self._contexts[ordinal] = self._do("retain", self._handle(ordinal))
         self._do("make_current", self._contexts[ordinal])
-        return ordinal
+        return before
 
-    def leave(self, entered: int) -> None:
-        """Leave this thread without a context."""
-        self._do("make_current", self._bindings.CUcontext(0))
+    def leave(self, entered: Any) -> None:
+        """Make current what was before `enter`."""
+        self._do("make_current", entered)
 
     def compiler(self) -> Nvrtc:
         """NVRTC."""

@@ -34,6 +34,7 @@ def _vendor() -> Vendor:
         runtime=HipRuntime,
         library=HipFileLibrary,
         explain=explain,
+        dlpack_type=10,  # kDLROCM
         probe=probe,
     )
 

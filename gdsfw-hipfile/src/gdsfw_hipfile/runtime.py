@@ -36,6 +36,7 @@ class HipRuntime(BoundRuntime):
         "load_module": "hipModuleLoadData",
         "module_function": "hipModuleGetFunction",
         "init": "hipInit",
+        "current": "hipGetDevice",
         "make_current": "hipSetDevice",
         "properties": "hipGetDeviceProperties",
     }
@@ -77,12 +78,14 @@ class HipRuntime(BoundRuntime):
             ) from error
 
     def enter(self, ordinal: int) -> int:
-        """Make the device current in this thread."""
+        """Make the device current in this thread; returns the one that was."""
+        before = int(self._do("current"))
         self._do("make_current", ordinal)
-        return ordinal
+        return before
 
     def leave(self, entered: int) -> None:
-        """Nothing to undo: in HIP every thread has a device."""
+        """Make current what was before `enter`."""
+        self._do("make_current", entered)
 
     def compiler(self) -> HipRtc:
         """HIP RTC."""

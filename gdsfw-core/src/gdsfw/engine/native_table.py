@@ -130,6 +130,18 @@ class QueueOptions(Versioned):
     ]
 
 
+class ListResult(c.Structure):
+    """struct gdsfw_list_result."""
+
+    _fields_: ClassVar = [
+        ("bytes", c.c_uint64),
+        ("index", c.c_uint64),
+        ("domain", c.c_uint32),
+        ("reserved", c.c_uint32),
+        ("code", c.c_int64),
+    ]
+
+
 OPEN_FN = c.CFUNCTYPE(c.c_int64, c.c_uint64, c.POINTER(QueueOptions), c.POINTER(c.c_uint64), use_errno=True)
 SUBMIT_FN = c.CFUNCTYPE(c.c_int64, c.c_uint64, c.POINTER(RequestStruct), c.c_uint32, use_errno=True)
 REAP_FN = c.CFUNCTYPE(

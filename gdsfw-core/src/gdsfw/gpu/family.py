@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from gdsfw.backend import Buffer, Device, FileHandle, IOPath, IOPathInfo, Request, Transport, Worker
+from gdsfw.backend import Buffer, Device, FileHandle, IOPath, IOPathInfo, Mapped, Request, Transport, Worker
 from gdsfw.engine import native
 from gdsfw.errors import BackendError, UnavailableError, UsageError
 from gdsfw.gpu.abi import Finding
@@ -18,7 +18,7 @@ from gdsfw.gpu.copying import copy_in
 from gdsfw.gpu.kernels import Loaded, load
 from gdsfw.gpu.library_use import aligned_to_pages, check_limits, test_read
 from gdsfw.gpu.mapped import LAUNCHES, moves_nbytes, transport
-from gdsfw.gpu.mapping import FileMap, Limits, Maps
+from gdsfw.gpu.mapping import FileMap, Limits, Maps, pinnable, window_bytes
 from gdsfw.gpu.paths import PSYNC_GROUPS, URING_GROUPS, PathParts, group_blocks, make, uses_io_uring
 
 if TYPE_CHECKING:
@@ -360,6 +360,38 @@ class Family:
         from gdsfw.gpu.copying import copy
 
         copy(worker.session.runtime, worker.state.stream, buffer, offset, host_view, direction)
+
+    def map(self, session: Session, file: FileHandle, device: int, writable: bool) -> Mapped:
+        """The whole file's pages, registered with the device.
+
+        Raises:
+            UnavailableError: there is no such device, or it cannot be.
+        """
+        ordinals = [found.ordinal for found in session.runtime.devices()]
+        if device not in ordinals:
+            raise UnavailableError(f"there is no device {device}", hint=f"there are: {', '.join(map(str, ordinals))}")
+        nbytes = file.target.nbytes
+        limits = Limits(session.options.map_share, None)
+        if not nbytes or window_bytes(nbytes, limits, 1)[0] < nbytes:
+            raise UnavailableError(
+                f"{file.target.name}: {nbytes} bytes are {'more than may be pinned' if nbytes else 'nothing to map'}",
+                hint=f"map_share {limits.share:g} of the available memory allows {pinnable(limits.share)} bytes",
+            )
+        entered = session.runtime.enter(device)
+        try:
+            held = session.maps.acquire(session.runtime, file, (0, nbytes), writable, limits, 1)
+            address = held.device_address(0)
+        finally:
+            session.runtime.leave(entered)
+        return Mapped(address, nbytes, device, self._vendor.dlpack_type, writable, held)
+
+    def unmap(self, session: Session, mapped: Mapped) -> None:
+        """Undo map."""
+        entered = session.runtime.enter(mapped.device)
+        try:
+            session.maps.release(mapped.state)
+        finally:
+            session.runtime.leave(entered)
 
     def transport(self, worker: Worker, path: IOPath, before: Any) -> Any:
         """The way the bytes took: staged by construction, else what the library's evidence says."""

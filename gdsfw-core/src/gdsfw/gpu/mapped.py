@@ -39,6 +39,7 @@ def make(files: Sequence[FileHandle], buffer: Buffer, request: Request, parts: P
         file_values=[item.address for item in parts.maps],
         iodepth=request.iodepth,
         iodepth_batch=path.group_blocks,
+        registers=False,
         notes=[f"mapped: {how}; up to {path.group_blocks} blocks a launch; wait: {'spin' if parts.spin else 'block'}"],
         keep=[path, *parts.keep],
     )

@@ -160,6 +160,7 @@ def _staged(files: Sequence[FileHandle], buffer: Buffer, request: Request, parts
         file_values=[c.addressof(item) for item in descriptors],
         iodepth=request.iodepth,
         iodepth_batch=parts.group_blocks,
+        registers=False,
         notes=[f"staged through {reader}: {groups} groups of {parts.group_blocks} blocks"],
         keep=[path, storage, options, descriptors, *parts.keep],
     )

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gdsfw import hookimpl
-from gdsfw.backend import BackendInfo, Buffer, Check, Device, ErrorInfo, FileHandle, IOPath, Request, Worker
+from gdsfw.backend import BackendInfo, Buffer, Check, Device, ErrorInfo, FileHandle, IOPath, Mapped, Request, Worker
 
 if TYPE_CHECKING:
     from gdsfw.errors import Domain
@@ -137,6 +137,16 @@ class GpuPlugin:
     def gdsfw_transport(self, worker: Worker, path: IOPath, before: Any) -> Any:
         """The way the bytes took."""
         return self._family().transport(worker, path, before)
+
+    @hookimpl
+    def gdsfw_map(self, session: Any, file: FileHandle, device: int, writable: bool) -> Mapped:
+        """Register the file's pages with the device."""
+        return self._family().map(session, file, device, writable)
+
+    @hookimpl
+    def gdsfw_unmap(self, session: Any, mapped: Mapped) -> None:
+        """Undo it."""
+        self._family().unmap(session, mapped)
 
     @hookimpl
     def gdsfw_error(self, domain: Domain, code: int) -> ErrorInfo | None:

@@ -139,6 +139,7 @@ class Vendor:
         options: model of the backend's options.
         pieces: what the backend needs on a machine, in the order in which one would install it.
         runtime, library: called once, when first needed; raise UnavailableError with what to install.
+        dlpack_type: DLPack's number of the devices' type (DLDeviceType).
         explain: meaning of GPU and file library codes, or None for one it does not know.
         probe: what to say of a machine beside its pieces.
     """
@@ -151,4 +152,5 @@ class Vendor:
     runtime: Callable[[], Runtime]
     library: Callable[[], FileLibrary]
     explain: Callable[[Domain, int], ErrorInfo | None]
+    dlpack_type: int
     probe: Callable[[Host], list[Check]] = _nothing
