@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from gdsfw import hookimpl
-from gdsfw.backend import Buffer, Device, ErrorInfo, FileHandle, Target, Transport
+from gdsfw.backend import Buffer, Device, ErrorInfo, FileHandle, Mapped, Target, Transport
 from gdsfw.errors import BackendError, Domain, PluginError, UnavailableError
 from gdsfw.host import Host
 from gdsfw.plugin_rules import hook_arguments, job_hooks
@@ -36,6 +36,7 @@ def recorder(calls: list[str]) -> list[Callable[..., Any]]:
         "gdsfw_alloc": Buffer(0, 1),
         "gdsfw_open_file": FileHandle(Target("x", 0, 0)),
         "gdsfw_transport": Transport("host"),
+        "gdsfw_map": Mapped(0, 1, 0, 2),
         "gdsfw_probe": [],
         "gdsfw_devices": [],
     }
@@ -135,6 +136,7 @@ def test_a_default_does_not_run_behind_a_backends_own_function(make_backend: Mak
         ("gdsfw_alloc", "a Buffer"),
         ("gdsfw_io", "an IOPath"),
         ("gdsfw_open_file", "a FileHandle"),
+        ("gdsfw_map", "a Mapped"),
         ("gdsfw_probe", "a list of Check"),
         ("gdsfw_devices", "a list of Device"),
         ("gdsfw_transport", "a snapshot"),

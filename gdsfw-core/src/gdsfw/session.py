@@ -353,9 +353,7 @@ def _read(reader: _Reader, offsets: list[int], sizes: list[int], name: str) -> i
         nfiles=1,
     )
     result = ListResult()
-    call = engine().library.gdsfw_move_list
-    call.restype = c.c_int64
-    if call(c.byref(reader.table), c.byref(options), requests, c.c_uint64(count), c.byref(result)):
+    if engine().library.gdsfw_move_list(reader.table, options, requests, count, result):
         raise MemoryError("no memory for the list of blocks")
     if result.domain:
         where = f"{name}, {sizes[result.index]} bytes at {offsets[result.index]}"

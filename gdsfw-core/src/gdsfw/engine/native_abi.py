@@ -11,6 +11,7 @@ from typing import ClassVar, Final
 from gdsfw.engine.histogram import BUCKETS
 from gdsfw.engine.native_table import (
     VERSION_FIELDS,
+    ListResult,
     MismatchStruct,
     NativeTable,
     PatternStruct,
@@ -252,6 +253,10 @@ FUNCTIONS: Final[dict[str, tuple[type | None, tuple[type, ...]]]] = {
     "gdsfw_run": (c.c_int32, (_P(Config), _P(Result))),
     "gdsfw_stop": (None, (_P(LiveStruct),)),
     "gdsfw_preview": (c.c_int64, (_P(Shape), _P(PlannedIO), c.c_uint64)),
+    "gdsfw_move_list": (
+        c.c_int64,
+        (_P(NativeTable), _P(QueueOptions), _P(RequestStruct), c.c_uint64, _P(ListResult)),
+    ),
     "gdsfw_permute": (None, (c.c_uint64,) * 6 + (_P(c.c_uint64),)),
     "gdsfw_histogram_index": (c.c_uint32, (c.c_uint64,)),
     "gdsfw_pattern_fill": (None, (c.c_uint64, c.c_uint64, c.c_int64, _P(PatternStruct))),
