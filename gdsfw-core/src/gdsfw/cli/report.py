@@ -2,34 +2,34 @@
 
 from __future__ import annotations
 
-from enum import Enum
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-if TYPE_CHECKING:
-    from gdsfw.results.model import RunResult
+from gdsfw.results.forms import Form
 
-
-class Format(str, Enum):
-    """Forms of a report."""
-
-    html = "html"
-    csv = "csv"
-    fio_json = "fio-json"
-
-
-_ENDINGS = {Format.html: ".html", Format.csv: ".csv", Format.fio_json: ".fio.json"}
+#: What the default name ends with; forms that are not here go to stdout.
+_ENDINGS = {Form.html: ".html", Form.csv: ".csv", Form.fio_json: ".fio.json"}
 
 
 def command(
     file: Annotated[str, typer.Argument(help="Result of `gdsfw run`.")],
     form: Annotated[
-        Format, typer.Option("-f", "--format", help="html: a page; csv: a table; fio-json: as fio writes it.")
-    ] = Format.html,
+        Form,
+        typer.Option(
+            "-f",
+            "--format",
+            help="html: a page; csv: a table for programs; fio-json: as fio writes it; table: as after a run.",
+        ),
+    ] = Form.html,
     output: Annotated[
         str | None,
-        typer.Option("-o", "--output", metavar="FILE", help="- is stdout. Default: the result's name, another ending."),
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="- is stdout. Default: the result's name, another ending; table, json: stdout.",
+        ),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace a file that exists.")] = False,
 ) -> None:
@@ -37,10 +37,11 @@ def command(
     from pathlib import Path
 
     from gdsfw.errors import UnavailableError, UsageError
+    from gdsfw.results.forms import text_of
     from gdsfw.results.load import Results
 
-    text = _text(Results.load(file).run, form)
-    if output == "-":
+    text = text_of(Results.load(file).run, form)
+    if output == "-" or (output is None and form not in _ENDINGS):
         typer.echo(text, nl=False)
         return
     place = Path(output) if output else Path(file).with_suffix(_ENDINGS[form])
@@ -52,19 +53,3 @@ def command(
     except OSError as error:
         raise UnavailableError(f"{place}: {error.strerror}") from error
     typer.echo(f"report: {place}")
-
-
-def _text(run: RunResult, form: Format) -> str:
-    if form is Format.html:
-        from gdsfw.results.html import html_report
-
-        return html_report(run)
-    if form is Format.csv:
-        from gdsfw.results.csv_table import csv_table
-
-        return csv_table(run)
-    import json
-
-    from gdsfw.results.fio_json import fio_json
-
-    return json.dumps(fio_json(run), indent=1, allow_nan=False) + "\n"

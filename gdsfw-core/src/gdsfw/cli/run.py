@@ -6,7 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gdsfw.results.forms import Form
+
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from gdsfw.plugins import PluginManager
@@ -26,6 +29,12 @@ def command(
     ] = None,
     plan_only: Annotated[bool, typer.Option("--plan", help="Print what would run and do no I/O.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON on stdout and nothing else.")] = False,
+    form: Annotated[
+        Form | None,
+        typer.Option(
+            "-f", "--format", help="Form of what -o gets, or stdout without -o. Default: a table, and JSON in -o."
+        ),
+    ] = None,
     output: Annotated[
         str | None,
         typer.Option(
@@ -50,6 +59,7 @@ def command(
     from gdsfw.workload.loader import load
     from gdsfw.workload.plan import make_plan
 
+    form = _form(form, as_json, plan_only)
     destination = Path(output) if output and output != "-" else None
     if destination is not None and not plan_only:
         check_output(destination, force)
@@ -62,10 +72,12 @@ def command(
         devices=lambda name: devices(plugins, name),
     )
     if plan_only:
-        _show_plan(plan, as_json)
+        _show_plan(plan, form is Form.json)
         return
-    result, abandoned = _measure(plan, plugins, workload, quiet or as_json)
-    _deliver(result, file, destination, to_stdout=as_json or output == "-", quiet=quiet)
+    to_stdout = as_json or output == "-" or (destination is None and form not in (None, Form.table))
+    result, abandoned = _measure(plan, plugins, workload, quiet or to_stdout)
+    places = _save(result, file, destination, form, to_stdout=to_stdout)
+    _print(result, (form or Form.json) if to_stdout else None, places, quiet=quiet, backends=backends or ())
     if abandoned:
         # A thread is still inside a call that does not return: nothing may wait for it.
         sys.stdout.flush()
@@ -94,26 +106,62 @@ def _show_plan(plan: Plan, as_json: bool) -> None:
     typer.echo(json.dumps(plan_to_json(plan), indent=1) if as_json else render_plan(plan), nl=as_json)
 
 
-def _deliver(result: RunResult, source: str, destination: Path | None, *, to_stdout: bool, quiet: bool) -> None:
-    """The document to its file or to stdout, the table to stdout unless the document is there, errors to stderr."""
-    import json
-    import sys
+def _form(form: Form | None, as_json: bool, plan_only: bool) -> Form | None:
+    """The form that was asked for in either way."""
+    from gdsfw.errors import UsageError
 
+    if as_json and form not in (None, Form.json):
+        raise UsageError(f"--json and -f {form.value if form else ''} contradict each other", hint="leave one out")
+    if plan_only and form not in (None, Form.table, Form.json):
+        raise UsageError(f"--plan has no form {form.value if form else ''}", hint="-f table or -f json")
+    return Form.json if as_json else form
+
+
+def _save(
+    result: RunResult, source: str, destination: Path | None, form: Form | None, *, to_stdout: bool
+) -> dict[str, Path]:
+    """The result in its form to its file; the document, unless it is given out already, to the default place."""
+    from gdsfw.results.forms import text_of
     from gdsfw.results.save import default_path, save
-    from gdsfw.results.table import error_lines, print_table
 
-    document = result.to_json()
-    place = None
+    places = {}
+    form = form or Form.json
     if destination is not None:
-        place = save(document, destination)
-    elif not to_stdout:
+        name = "result" if form is Form.json else "report"
+        places[name] = save(text_of(result, form), destination)
+    if form is not Form.json or (destination is None and not to_stdout):
         path = default_path(source)
         path.parent.mkdir(parents=True, exist_ok=True)
-        place = save(document, path)
-    if to_stdout:
-        typer.echo(json.dumps(document, indent=1, allow_nan=False))
+        places["result"] = save(text_of(result, Form.json), path)
+    return places
+
+
+def _print(
+    result: RunResult, form: Form | None, places: dict[str, Path], *, quiet: bool, backends: Sequence[str]
+) -> None:
+    """The result to stdout in a form, or for people; where it is kept; errors to stderr."""
+    import sys
+
+    from gdsfw.results.forms import text_of
+    from gdsfw.results.table import error_lines, print_table
+
+    if form is not None:
+        typer.echo(text_of(result, form), nl=False)
     elif not quiet:
         print_table(result, sys.stdout)
-        typer.echo(f"result: {place}")
+        _compare(result, backends)
+    for name, place in () if quiet else places.items():
+        typer.echo(f"{name}: {place}", err=form is not None)
     for line in error_lines(result):
         typer.echo(line, err=True)
+
+
+def _compare(result: RunResult, backends: Sequence[str]) -> None:
+    """The backends of one run beside each other, if at least two of them ran."""
+    import sys
+
+    from gdsfw.results.backends import compare_backends, print_backends
+
+    comparison = compare_backends(result, list(dict.fromkeys(backends)))
+    if comparison is not None:
+        print_backends(comparison, sys.stdout)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import tempfile
 from contextlib import suppress
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
 
 from gdsfw.errors import UsageError
 from gdsfw.results.model import SCHEMA
@@ -42,9 +40,8 @@ def check_output(path: Path, force: bool) -> None:
         raise UsageError(f"-o {path}: the folder {path.parent} cannot be written to")
 
 
-def save(document: dict[str, Any], path: Path) -> Path:
-    """Write a document and return where it is: at `path`, or in the temporary folder if that fails."""
-    text = json.dumps(document, indent=1, allow_nan=False) + "\n"
+def save(text: str, path: Path) -> Path:
+    """Write a result and return where it is: at `path`, or in the temporary folder if that fails."""
     if path.exists() and not path.is_file():  # /dev/stdout, a FIFO
         path.write_text(text, encoding="utf-8")
         return path

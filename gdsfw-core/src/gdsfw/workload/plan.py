@@ -139,7 +139,9 @@ class _Planner:
             )
             for index in range(job.numjobs)
         )
-        values = {"backend": chosen.backend.name, **point.values} if labelled else point.values
+        values = point.values
+        if labelled:  # in the place of a sweep over backends, which --backend overrides
+            values = {"backend": chosen.backend.name, **{k: v for k, v in values.items() if k != "backend"}}
         return JobPlan(
             job=job,
             backend=chosen.backend,
