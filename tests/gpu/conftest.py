@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from fakes.api import Api
 from fakes.build import Builder, compiler
+from fakes.driving import OnStandin
 from fakes.standins import Standin
 
 
@@ -48,3 +50,13 @@ def data(tmp_path: Path) -> Path:
     path = tmp_path / "data"
     path.write_bytes(b"".join(bytes([block + 1]) * 4096 for block in range(16)))
     return path
+
+
+@pytest.fixture
+def on(standin: Standin, tmp_path: Path) -> Iterator[OnStandin]:
+    """`gdsfw run` on each vendor's stand-in, through its real Python bindings."""
+    if lacking := standin.lacking():
+        pytest.skip(lacking)
+    driver = OnStandin(standin, tmp_path)
+    yield driver
+    driver.gdsfw.close()

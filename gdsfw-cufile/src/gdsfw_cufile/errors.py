@@ -60,4 +60,4 @@ def _gpu_error(code: int) -> ErrorInfo:
         _, text = driver.cuGetErrorString(result)
     except Exception:
         return ErrorInfo(f"CUDA error {code}", f"unlisted CUDA error {code}")
-    return ErrorInfo(result.name, text.decode() if isinstance(text, bytes) else str(text))
+    return ErrorInfo(result.name, text.decode() if isinstance(text, bytes) else f"CUDA error {code}")

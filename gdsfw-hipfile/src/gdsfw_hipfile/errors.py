@@ -51,7 +51,7 @@ def _gpu_error(code: int) -> ErrorInfo:
         error = hip.hipError_t(code)
     except Exception:
         return ErrorInfo(f"HIP error {code}", f"unlisted HIP error {code}")
-    return ErrorInfo(error.name, _text("hip", "hipDrvGetErrorString", error))
+    return ErrorInfo(error.name, _text("hip", "hipDrvGetErrorString", error) or f"HIP error {code}")
 
 
 def _text(module: str, function: str, code: object) -> str:
@@ -65,4 +65,4 @@ def _text(module: str, function: str, code: object) -> str:
         answer = getattr(bindings, function)(code)[-1]
     except Exception:
         return ""
-    return answer.decode(errors="replace") if isinstance(answer, bytes) else str(answer)
+    return answer.decode(errors="replace") if isinstance(answer, bytes) else str(answer or "")

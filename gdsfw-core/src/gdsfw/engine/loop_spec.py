@@ -98,6 +98,6 @@ def loop_spec(plan: JobPlan, worker: WorkerPlan, files: Sequence[OpenFile], path
         error_limit=(job.max_errors or NO_ERROR_LIMIT) if job.continue_on_error else 0,
         io_timeout_ns=job.io_timeout,
         latencies=job.percentiles != "none",
-        register_per_io=job.register_buffers == "per_io",
+        register_per_io=job.register_buffers == "per_io" and path.registers,
         io_log_path=job.io_log,
     )

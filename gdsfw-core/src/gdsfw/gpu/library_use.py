@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ctypes as c
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
-from gdsfw.errors import UsageError
+from gdsfw.errors import BackendError, Domain, UsageError
 from gdsfw.workload.units import format_size
 
 if TYPE_CHECKING:
@@ -15,6 +15,16 @@ if TYPE_CHECKING:
 
 #: What the libraries call aligned, in bytes.
 LIBRARY_PAGE = 4096
+
+
+class _Status(c.Structure):
+    """struct gdsfw_gpu_status."""
+
+    _fields_: ClassVar = [("file_code", c.c_int32), ("gpu_code", c.c_int32)]
+
+
+_BATCH_SETUP = c.CFUNCTYPE(_Status, c.POINTER(c.c_void_p), c.c_uint32)
+_BATCH_DESTROY = c.CFUNCTYPE(None, c.c_void_p)
 _READ = c.CFUNCTYPE(c.c_ssize_t, c.c_uint64, c.c_uint64, c.c_size_t, c.c_int64, c.c_int64, use_errno=True)
 
 
@@ -48,6 +58,20 @@ def aligned_to_pages(request: Request) -> bool:
     """Whether every size and offset that will be asked for is a multiple of 4 KiB."""
     numbers = [request.max_block_size, request.block_align, *(number for span in request.ranges for number in span)]
     return all(number % LIBRARY_PAGE == 0 for number in numbers)
+
+
+def try_batch(library: FileLibrary) -> None:
+    """Make a batch and give it back: a library may have the functions and support nothing yet.
+
+    Raises:
+        BackendError: the library refuses.
+    """
+    symbols, batch = library.symbols(), c.c_void_p()
+    status = _BATCH_SETUP(symbols["batch_setup"])(c.byref(batch), 1)
+    if status.file_code or status.gpu_code:
+        domain = Domain.FILE if status.file_code else Domain.GPU
+        raise BackendError("batch_setup", domain, status.file_code or status.gpu_code)
+    _BATCH_DESTROY(symbols["batch_destroy"])(batch)
 
 
 def test_read(library: FileLibrary, files: Sequence[FileHandle], buffer: Buffer, request: Request) -> tuple[str, str]:

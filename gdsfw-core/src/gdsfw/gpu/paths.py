@@ -24,6 +24,7 @@ from gdsfw.engine.native_table import (
 )
 from gdsfw.errors import UnavailableError, UsageError
 from gdsfw.gpu import abi
+from gdsfw.gpu.library_use import try_batch
 
 if TYPE_CHECKING:
     from gdsfw.backend import Buffer, FileHandle, Request
@@ -103,7 +104,9 @@ def _batch(files: Sequence[FileHandle], buffer: Buffer, request: Request, parts:
             "library can hold in compatibility mode)",
             hint=f"lower iodepth to {library.max_batch}, or use io_path staged",
         )
-    return _queue_path("batch", "gdsfw_gpu_batch_queue", ("batch_setup", "batch_submit"), files, request, parts)
+    path = _queue_path("batch", "gdsfw_gpu_batch_queue", ("batch_setup", "batch_submit"), files, request, parts)
+    try_batch(library)
+    return path
 
 
 def _stream(files: Sequence[FileHandle], buffer: Buffer, request: Request, parts: PathParts) -> IOPath:

@@ -1,0 +1,176 @@
+"""The GPU backends on the vendors' stand-ins: every path moves the right bytes and says which way they took."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fakes.driving import OnStandin, has_direct_io, said, written_and_read
+
+QUICKSTART = Path(__file__).parents[2] / "examples" / "quickstart.yaml"
+
+
+def verified(result: dict[str, Any]) -> bool:
+    """Whether a job checked what it should, and found it right."""
+    checked: int = result["verify"]["checked_bytes"]
+    return checked > 0 and result["verify"]["bad_blocks"] == 0
+
+
+def test_the_quickstart_beside_the_cpu(on: OnStandin) -> None:
+    small = ["--set", "defaults.size=1MiB", "--set", "jobs.lookup.runtime=50ms"]
+    workload = on.gdsfw.folder / "quickstart.yaml"
+    workload.write_text(QUICKSTART.read_text())
+    arguments = ["--backend", on.backend, "--backend", "posix", *small]
+    ended = on.ended(on.start(workload, arguments=arguments))
+    assert [job["transport"]["kind"] for job in ended.jobs] == ["staged"] * 3 + ["host"] * 3
+    assert all(verified(job) for job in ended.jobs if job["name"] != "ingest")
+    assert "io_path auto: staged, because" in said(ended)
+
+
+def test_every_path_reads_what_it_wrote(on: OnStandin) -> None:
+    jobs = [
+        job
+        for path, depth in (("sync", 1), ("batch", 16), ("stream", 8), ("staged", 1), ("staged", 32), ("auto", 4))
+        for job in written_and_read(path, iodepth=depth, numjobs=2)
+    ]
+    for number, job in enumerate(jobs):
+        job["name"] += f"-{number // 2}"
+        if "files_from" in job:
+            job |= {"files_from": f"{job['files_from']}-{number // 2}", "share": "split"}
+    ended = on.run(*jobs)
+    kinds = [job["transport"]["kind"] for job in ended.jobs]
+    assert kinds == ["compat"] * 6 + ["staged"] * 6
+    assert all(job["verify"]["checked_bytes"] == 512 << 10 for job in ended.jobs[1::2])
+    assert all(verified(job) for job in ended.jobs[1::2])
+    assert "bounced the bytes through host memory" in said(ended)
+
+
+def test_blocks_and_files_of_any_size(on: OnStandin) -> None:
+    jobs = []
+    for path in ("sync", "batch", "stream", "staged"):
+        write, read = written_and_read(path, size=(1 << 17) + 511, iodepth=2)
+        jobs += [write | {"block_size": "12KiB"}, read | {"block_size": 1000}]
+    ended = on.run(*jobs)
+    assert all(job["verify"]["checked_bytes"] == (1 << 17) + 511 for job in ended.jobs[1::2])
+
+
+@pytest.mark.parametrize("path", ["sync", "batch", "stream", "staged"])
+def test_a_flipped_bit_is_found_in_gpu_memory(on: OnStandin, path: str) -> None:
+    write, read = written_and_read(path)
+    on.run(write)
+    file = on.folder / "data" / f"w-{path}.0.0"
+    content = bytearray(file.read_bytes())
+    content[77_777] ^= 0x10
+    file.write_bytes(content)
+    ended = on.run(read | {"filename": str(file), "rw": "read"} | {"files_from": None}, code=1)
+    (mismatch,) = ended.jobs[0]["verify"]["mismatches"]
+    assert (mismatch["file_offset"], mismatch["bad_bytes"]) == (77_777, 1)
+
+
+def test_peer_to_peer_is_told_by_the_librarys_own_count(on: OnStandin) -> None:
+    if not has_direct_io(on.folder):
+        pytest.skip(f"{on.folder} has no direct I/O")
+    counts = {} if on.hip else on.options(statistics=True, p2pdma=True)
+    jobs = [
+        job for path in ("sync", "batch", "stream") for job in written_and_read(path, iodepth=4, direct=True, **counts)
+    ]
+    jobs.append({**jobs[1], "name": "auto", "io_path": "auto", "iodepth": 1, "require_transport": "p2p"})
+    ended = on.run(*jobs, settings={"p2p": "p2pdma"})
+    for job in ended.jobs:
+        assert job["transport"]["kind"] == "p2p", job
+        assert job["transport"]["cache"] == "bypassed"
+    assert ended.jobs[-1]["io_path"] == "sync"
+    assert "io_path auto: sync, because a test read went peer-to-peer" in said(ended)
+    assert "bounced" not in " ".join(ended.jobs[0]["warnings"])
+
+
+def test_a_run_that_fell_back_says_so(on: OnStandin) -> None:
+    """cuFile bounces without O_DIRECT, hipFile what is not aligned."""
+    jobs = written_and_read(
+        "sync", block_size=2048, direct=False, **({} if on.hip else on.options(statistics=True, p2pdma=True))
+    )
+    ended = on.run(*jobs, settings={"p2p": "p2pdma"})
+    for job in ended.jobs:
+        assert job["transport"]["kind"] == "compat"
+        assert job["transport"]["evidence"][0].startswith("fell back: ")
+    assert "fell back: " in said(ended)
+
+
+def test_auto_is_staged_where_a_test_read_falls_back(on: OnStandin) -> None:
+    write, read = written_and_read(
+        "auto", block_size=2048, direct=False, **({} if on.hip else on.options(statistics=True, p2pdma=True))
+    )
+    ended = on.run(write | {"io_path": "staged"}, read, settings={"p2p": "p2pdma"})
+    assert ended.jobs[1]["io_path"] == "staged"
+    assert verified(ended.jobs[1])
+    assert "io_path auto: staged, because no test read went peer-to-peer: fell back" in said(ended)
+
+
+def test_a_transport_that_is_not_there_fails_before_measuring(on: OnStandin) -> None:
+    read = {"name": "r", "rw": "read", "io_path": "sync", "require_transport": "p2p"}
+    ended = on.run(read, code=3)
+    assert "require_transport is p2p, but a test read went by compat" in said(ended)
+    assert ended.jobs[0]["read"]["ios"] == 0
+
+
+@pytest.mark.parametrize(("compat", "code"), [("force", 0), ("forbid", 3)])
+def test_the_bounce_can_be_forced_and_forbidden(on: OnStandin, compat: str, code: int) -> None:
+    """Forbidden without a direct way: cuFile's driver does not open, hipFile's first transfer fails."""
+    write, read = written_and_read("sync", **on.options(compat=compat))
+    ended = on.run(write, read, settings={"p2p": 1} if compat == "force" else None, code=code)
+    if not code:
+        assert {job["transport"]["kind"] for job in ended.jobs} == {"compat"}
+    else:
+        assert ("hipFileInternalError" if on.hip else "DRIVER_NOT_INITIALIZED") in said(ended).replace("-", "_")
+
+
+def test_what_one_call_does_not_move_is_asked_for_again(on: OnStandin) -> None:
+    """As hipFile cuts a transfer at 0x7ffff000 bytes; here at 64 KiB."""
+    jobs = written_and_read("sync", block_size="160KiB", size="320KiB")
+    ended = on.run(*jobs, settings={"max_io": 65536})
+    assert verified(ended.jobs[1])
+    assert ended.jobs[1]["verify"]["checked_bytes"] == 320 << 10
+
+
+@pytest.mark.parametrize(
+    ("path", "rule"),
+    [("sync", "short=read:%3:4096"), ("batch", "short=batch_entry:%3:512"), ("stream", "short=stream_io:%3:512")],
+)
+def test_short_counts_are_made_up_for_and_counted(on: OnStandin, path: str, rule: str) -> None:
+    write, read = written_and_read(path, iodepth=4)
+    ended = on.run(write, read, rules=[rule])
+    assert verified(ended.jobs[1])
+    assert ended.jobs[1]["read"]["short_ios"] > 0
+
+
+def test_buffers_are_registered_once_per_io_or_not_at_all(on: OnStandin) -> None:
+    counts = {}
+    for how in ("once", "per_io", "none"):
+        write, read = written_and_read("sync", register_buffers=how)
+        assert verified(on.run(write, read).jobs[1])
+        counts[how] = on.calls("buffer_register")
+        assert on.calls("buffer_deregister") == counts[how]
+    assert counts == {"once": 2, "per_io": 32, "none": 0}
+
+
+def test_queues_register_each_block_when_asked_to(on: OnStandin) -> None:
+    jobs = [
+        job
+        for path in ("batch", "stream", "staged")
+        for job in written_and_read(path, iodepth=4, register_buffers="per_io")
+    ]
+    ended = on.run(*jobs)
+    assert all(verified(job) for job in ended.jobs[1::2])
+    assert on.calls("buffer_register") == 4 * 16
+
+
+def test_handles_are_each_workers_own_or_shared(on: OnStandin) -> None:
+    (on.folder / "data").mkdir()
+    file = on.folder / "data" / "shared"
+    counts = {}
+    for handles in ("per_worker", "shared"):
+        write = {"name": "w", "rw": "write", "filename": str(file), "share": "split", "io_path": "sync", "verify": True}
+        on.run(write | {"numjobs": 4, "file_handles": handles, "size": "256KiB"})
+        counts[handles] = on.calls("handle_register")
+    assert counts == {"per_worker": 4, "shared": 1}
