@@ -125,12 +125,12 @@ def test_options_of_the_backend_are_checked_with_their_place(plan_of: PlanOf, kn
 
 def test_options_for_a_backend_without_any_are_told(plan_of: PlanOf) -> None:
     message = one_problem(plan_of, "jobs: [{name: a, size: 64k, backend_options: {disk: {x: 1}}}]")
-    assert "backend_options.disk: unknown key 'x' (backend disk has no options)" in message
+    assert "backend_options.disk: unknown key 'x' (disk has no options)" in message
 
 
 def test_plugins_of_a_job_must_be_there_and_take_their_options(plan_of: PlanOf) -> None:
     message = one_problem(plan_of, "jobs: [{name: a, size: 64k, plugins: {tracer: {chunk_kb: x}}}]")
-    assert "w.yaml:1:39: job a: plugins.tracer: chunk_kb: 'x' is no whole number" in message
+    assert "w.yaml:1:48: job a: plugins.tracer.chunk_kb: 'x' is no whole number" in message
     with pytest.raises(UnavailableError, match="plugin 'trace' is not installed"):
         plan_of("jobs: [{name: a, size: 64k, plugins: {trace: {}}}]")
 

@@ -67,7 +67,7 @@ def validated(model: type[BaseModel] | None, options: Mapping[str, Any], where: 
     Raises:
         WorkloadError: with every mistake.
     """
-    valid = _keys(model) if model is not None else []
+    valid = option_names(model) if model is not None else []
     unknown = [] if model is not None and model.model_config.get("extra") == "allow" else set(options) - set(valid)
     problems = [
         Problem(where, f"unknown option {key!r}", unknown_key_hint(key, valid) if valid else "there are no options")
@@ -85,6 +85,7 @@ def validated(model: type[BaseModel] | None, options: Mapping[str, Any], where: 
     return instance
 
 
-def _keys(model: type[BaseModel]) -> list[str]:
+def option_names(model: type[BaseModel]) -> list[str]:
+    """Every name that an options model takes, aliases last."""
     aliases = [field.alias for field in model.model_fields.values() if field.alias]
     return [*model.model_fields, *aliases]

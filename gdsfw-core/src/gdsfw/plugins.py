@@ -182,7 +182,23 @@ class PluginManager:
         """
         from gdsfw.plugin_options import validated
 
-        return validated(self._options_model(self._named_plugin(name)), options, f"plugins.{name}")
+        return validated(self.options_model(name), options, f"plugins.{name}")
+
+    def options_model(self, name: str) -> type[BaseModel] | None:
+        """What options a plugin that is no backend takes, or None when it takes none.
+
+        Raises:
+            PluginError: it is a backend, or cannot be used.
+            UnavailableError: it is not installed, or left out by GDSFW_PLUGINS.
+        """
+        from gdsfw.plugin_options import check_model
+
+        plugin = self._named_plugin(name)
+        if "gdsfw_options" not in plugin.hooks:
+            return None
+        model = self._only("gdsfw_options", plugin)()
+        check_model(model, f"plugin {plugin.name!r}, hook gdsfw_options")
+        return model  # type: ignore[no-any-return]
 
     def explain_error(self, backend: str, domain: Domain, code: int) -> ErrorInfo:
         """Name, text, likely cause and fix of an error code; core knows errno, the backend everything else."""
@@ -314,15 +330,6 @@ class PluginManager:
         usable = sorted(other.name for other in self._plugins.values() if not other.is_backend)
         hint = f"installed: {', '.join(usable)}" if usable else "no plugins besides backends are installed"
         raise self._absent("plugin", name) or UnavailableError(f"plugin {name!r} is not installed", hint=hint)
-
-    def _options_model(self, plugin: Plugin) -> type[BaseModel] | None:
-        from gdsfw.plugin_options import check_model
-
-        if "gdsfw_options" not in plugin.hooks:
-            return None
-        model = self._only("gdsfw_options", plugin)()
-        check_model(model, f"plugin {plugin.name!r}, hook gdsfw_options")
-        return model  # type: ignore[no-any-return]
 
     def _absent(self, kind: str, name: str) -> GdsfwError | None:
         """The error for a plugin that is installed and yet not there."""

@@ -52,22 +52,10 @@ class Processes:
     def __init__(self, complaints: Complaints) -> None:
         self._complaints = complaints
         self._values: list[Values] = []
-        self._of_job: dict[str, int] = {}
 
     def number(self, jobs: Sequence[JobPlan]) -> int:
         """The process for a stage of `jobs`: the first whose values do not differ."""
-        number = self._fitting(self._wanted(jobs))
-        self._of_job.update((plan.job.name, number) for plan in jobs)
-        for plan in jobs:
-            source = plan.job.files_from
-            if source and plan.backend.namespace == "own" and self._of_job.get(source, number) != number:
-                message = (
-                    f"files_from: {source} runs in another process, because it differs in an option that is read once "
-                    f"per process, and what is written to {plan.backend.name} lives as long as its process"
-                )
-                hint = "give both jobs the same options; `gdsfw run --plan` shows the processes"
-                self._complaints.wrong(plan.job.name, "files_from", message, hint)
-        return number
+        return self._fitting(self._wanted(jobs))
 
     def _wanted(self, jobs: Sequence[JobPlan]) -> Values:
         wanted: Values = {}

@@ -6,12 +6,15 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from pydantic import ValidationError
 
-from gdsfw.errors import GdsfwError, WorkloadError
+from gdsfw.errors import GdsfwError
+from gdsfw.plugin_options import option_names
 from gdsfw.workload.messages import dotted, explain
 from gdsfw.workload.names import unknown_key_hint
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from pydantic import BaseModel
 
     from gdsfw.backend import BackendInfo
     from gdsfw.workload.complaints import Complaints
@@ -29,21 +32,41 @@ class Plugins(Protocol):
         """Why there is no backend of this name, and what to do."""
         ...
 
-    def validate_plugin_options(self, name: str, options: Mapping[str, Any]) -> Any:
-        """Options of a plugin that is no backend, checked; raises when they or the plugin are wrong."""
+    def options_model(self, name: str) -> type[BaseModel] | None:
+        """What options a plugin that is no backend takes; raises when the plugin is not there or wrong."""
         ...
 
 
 def check_backend_options(job: Job, backend: BackendInfo, complaints: Complaints) -> None:
     """Compare what the job says under `backend_options` for this backend with its options model."""
     given = job.backend_options.get(backend.name, {})
-    prefix = ("backend_options", backend.name)
-    model = backend.options
-    valid = [] if model is None else list(model.model_fields)
+    _check_options(job, ("backend_options", backend.name), given, backend.options, complaints)
+
+
+def check_plugins(job: Job, plugins: Plugins, complaints: Complaints) -> None:
+    """Compare what the job says under `plugins` with the plugins that are there."""
+    for name, given in job.plugins.items():
+        try:
+            model = plugins.options_model(name)
+        except GdsfwError as error:
+            complaints.absent(job.name, f"plugins.{name}", error.message, error.hint)
+        else:
+            _check_options(job, ("plugins", name), given, model, complaints)
+
+
+def _check_options(
+    job: Job,
+    prefix: tuple[str, str],
+    given: Mapping[str, Any],
+    model: type[BaseModel] | None,
+    complaints: Complaints,
+) -> None:
+    """Compare what a job gives under the keys `prefix` with an options model."""
+    valid = [] if model is None else option_names(model)
     open_ended = model is not None and model.model_config.get("extra") == "allow"
     unknown = [key for key in given if key not in valid and not open_ended]
     for key in unknown:
-        hint = unknown_key_hint(key, valid) if valid else f"backend {backend.name} has no options"
+        hint = unknown_key_hint(key, valid) if valid else f"{prefix[1]} has no options"
         message = f"{dotted(prefix)}: unknown key {key!r}"
         complaints.wrong(job.name, f"{dotted(prefix)}.{key}", message, hint)
     if model is None:
@@ -54,18 +77,6 @@ def check_backend_options(job: Job, backend: BackendInfo, complaints: Complaints
         for found in explain(error, model):
             placed = found._replace(path=(*prefix, *found.path))
             complaints.wrong(job.name, dotted(placed.path), placed.text, placed.hint)
-
-
-def check_plugins(job: Job, plugins: Plugins, complaints: Complaints) -> None:
-    """Compare what the job says under `plugins` with the plugins that are there."""
-    for name, options in job.plugins.items():
-        try:
-            plugins.validate_plugin_options(name, options)
-        except WorkloadError as error:
-            for problem in error.problems:
-                complaints.wrong(job.name, f"plugins.{name}", f"plugins.{name}: {problem.message}", problem.hint)
-        except GdsfwError as error:
-            complaints.absent(job.name, f"plugins.{name}", error.message, error.hint)
 
 
 def check_installed(workload: Workload, plugins: Plugins, complaints: Complaints) -> list[str]:
