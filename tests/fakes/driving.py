@@ -32,6 +32,11 @@ class OnStandin:
         found.pop("CUFILE_LOGFILE_PATH", None)
         return {**found, "XDG_CACHE_HOME": str(self.folder / "cache"), "TMPDIR": str(self.folder / "tmp")}
 
+    def process_environ(self) -> dict[str, str]:
+        """The whole environment of a process that is no run of gdsfw."""
+        (self.folder / "tmp").mkdir(exist_ok=True)
+        return {**os.environ, **self.environ()}
+
     def run(
         self,
         *jobs: Mapping[str, Any],

@@ -31,6 +31,20 @@ _ADVICE = {
     5037: ("more entries than the batch has room for", "lower iodepth"),
 }
 
+#: cuda.h: cause and fix of the driver's codes that are about the machine and not about a mistake of gdsfw's.
+_GPU_ADVICE = {
+    2: (
+        "the device's memory is full",
+        "look at `nvidia-smi` for who has it; smaller blocks, less iodepth or fewer jobs",
+    ),
+    46: (
+        "another process holds the device, whose compute mode is exclusive, or prohibited",
+        "`nvidia-smi -q -d COMPUTE` shows the mode, `nvidia-smi -c DEFAULT` (as root) lets processes share the device",
+    ),
+    100: ("no device is visible", "look at `nvidia-smi` and at CUDA_VISIBLE_DEVICES"),
+    802: ("the system is not ready: on machines with NVSwitch its fabric manager has to run", "look at `nvidia-smi`"),
+}
+
 
 def explain(domain: Domain, code: int) -> ErrorInfo | None:
     """Meaning of a code, or None for errno."""
@@ -53,11 +67,12 @@ def _file_error(code: int) -> ErrorInfo:
 
 
 def _gpu_error(code: int) -> ErrorInfo:
+    cause, fix = _GPU_ADVICE.get(code, ("", ""))
     try:
         from cuda.bindings import driver
 
         result = driver.CUresult(code)
         _, text = driver.cuGetErrorString(result)
     except Exception:
-        return ErrorInfo(f"CUDA error {code}", f"unlisted CUDA error {code}")
-    return ErrorInfo(result.name, text.decode() if isinstance(text, bytes) else f"CUDA error {code}")
+        return ErrorInfo(f"CUDA error {code}", cause or f"unlisted CUDA error {code}", cause, fix)
+    return ErrorInfo(result.name, text.decode() if isinstance(text, bytes) else f"CUDA error {code}", cause, fix)

@@ -141,6 +141,8 @@ class BoundRuntime:
             result, *values = getattr(self._bindings, name)(*arguments)
         except RuntimeError as error:  # the bindings' word for a function that the library lacks
             raise UnavailableError(f"{name} cannot be called: {error}") from error
+        except ValueError as error:  # and for a code that they do not know
+            raise UnavailableError(f"{name}: {error}", hint="the vendor's driver and Python bindings differ") from error
         if int(result):
             raise BackendError(name, Domain.GPU, int(result))
         return values[0] if len(values) == 1 else tuple(values)

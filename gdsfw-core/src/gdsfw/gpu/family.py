@@ -167,7 +167,7 @@ class Family:
         ordinal = worker.device or 0
         with session.lock:
             session.contexts.add(ordinal)
-        entered = session.runtime.enter(ordinal)
+        entered = _enter(session.runtime, ordinal)
         try:
             return State(entered, ordinal, session.runtime.create_stream())
         except BaseException:
@@ -413,6 +413,14 @@ def _decide_staged(session: Session, reason: str) -> None:
         if session.auto != "staged":
             session.auto = "staged"
             session.notes.append(f"io_path auto: staged, because {reason}")
+
+
+def _enter(runtime: Runtime, ordinal: int) -> Any:
+    """Make a device current; which one a refusal is about is not the runtime's to say."""
+    try:
+        return runtime.enter(ordinal)
+    except BackendError as error:
+        raise BackendError(error.operation, error.domain, error.code, f"device {ordinal}") from error
 
 
 def _reuses(job: Job, files: Sequence[FileHandle], request: Request) -> bool:

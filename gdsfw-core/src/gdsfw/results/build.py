@@ -11,6 +11,7 @@ from gdsfw.errors import InternalError
 from gdsfw.results.model import (
     CpuResult,
     DepthResult,
+    DeviceRow,
     DirectionResult,
     ErrorResult,
     JobResult,
@@ -51,6 +52,10 @@ class JobFacts:
     job: dict[str, object] = field(default_factory=dict)
 
 
+#: Counts of a WorkerRow that DeviceRow has the sums of, in its order.
+_SHARES = ("read_ios", "read_bytes", "write_ios", "write_bytes")
+
+
 def job_result(plan: JobPlan, outcomes: Sequence[WorkerOutcome], facts: JobFacts) -> JobResult:
     """Merge the workers of a job.
 
@@ -63,6 +68,7 @@ def job_result(plan: JobPlan, outcomes: Sequence[WorkerOutcome], facts: JobFacts
     _check_sums(loops, read, write)
     cpu = _cpu(loops, facts, read, write)
     transport = _transport(plan, outcomes)
+    rows = [_row(plan, index, outcome) for index, outcome in enumerate(outcomes)]
     result = JobResult(
         name=plan.job.name,
         label=plan.label,
@@ -78,7 +84,7 @@ def job_result(plan: JobPlan, outcomes: Sequence[WorkerOutcome], facts: JobFacts
         job=dict(facts.job),
         read=read if plan.job.reads else None,
         write=write if plan.job.writes else None,
-        workers=[_row(plan, index, outcome) for index, outcome in enumerate(outcomes)],
+        workers=rows,
         cpu=cpu,
         phases=facts.phases,
         depth=_depth(plan, loops),
@@ -98,6 +104,7 @@ def job_result(plan: JobPlan, outcomes: Sequence[WorkerOutcome], facts: JobFacts
         notes=_notes(outcomes, facts.notes),
         warnings=[],
         instrumented=sorted({name for outcome in outcomes for name in outcome.instrumented}),
+        devices=_devices(rows, read.runtime_ns),
     )
     result.warnings.extend(_warnings(result))
     return result
@@ -192,6 +199,17 @@ def _row(plan: JobPlan, index: int, outcome: WorkerOutcome) -> WorkerRow:
         ended_by=loop.ended_by.name.lower(),
         error=error,
     )
+
+
+def _devices(rows: Sequence[WorkerRow], runtime_ns: int) -> list[DeviceRow]:
+    """The workers' shares summed by device, for jobs that name devices."""
+    found = []
+    for device in sorted({row.device for row in rows if row.device is not None}):
+        mine = [row for row in rows if row.device == device]
+        sums = [sum(getattr(row, name) for row in mine) for name in _SHARES]
+        rates = [1e9 * total / runtime_ns if runtime_ns else 0.0 for total in sums]
+        found.append(DeviceRow(device, len(mine), *sums, *rates))
+    return found
 
 
 def _depth(plan: JobPlan, loops: Sequence[LoopResult]) -> DepthResult:

@@ -68,6 +68,22 @@ class WorkerRow:
 
 
 @dataclass(frozen=True)
+class DeviceRow:
+    """One device's share: the sum of its workers. Rates over the job's measured time."""
+
+    device: int
+    workers: int
+    read_ios: int
+    read_bytes: int
+    write_ios: int
+    write_bytes: int
+    read_iops: float
+    read_bw_bytes: float
+    write_iops: float
+    write_bw_bytes: float
+
+
+@dataclass(frozen=True)
 class CpuResult:
     """CPU time: of the worker threads by themselves, and of the whole process over the stage.
 
@@ -211,6 +227,7 @@ class JobResult:
     notes: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     instrumented: list[str] = field(default_factory=list)
+    devices: list[DeviceRow] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

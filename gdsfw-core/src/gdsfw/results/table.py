@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import IO, TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from gdsfw.results.model import DirectionResult, JobResult, RunResult
+    from gdsfw.results.model import DeviceRow, DirectionResult, JobResult, RunResult
 
 #: Errors of one job that are shown; the result has them all.
 MOST_ERRORS = 3
@@ -54,7 +54,19 @@ def print_table(result: RunResult, stream: IO[str]) -> None:
 
 def _rows(job: JobResult) -> list[Sequence[str]]:
     sides = [(name, side) for name, side in (("read", job.read), ("write", job.write)) if side and side.ios]
-    return [_row(job, name, side, first=index == 0) for index, (name, side) in enumerate(sides)]
+    rows = [_row(job, name, side, first=index == 0) for index, (name, side) in enumerate(sides)]
+    return rows + [_device_row(device, name) for device in job.devices[: _most_devices(job)] for name, _ in sides]
+
+
+def _most_devices(job: JobResult) -> int:
+    """A single device's share is the job's own row."""
+    return len(job.devices) if len(job.devices) > 1 else 0
+
+
+def _device_row(row: DeviceRow, name: str) -> Sequence[str]:
+    iops, nbytes = (row.read_iops, row.read_bw_bytes) if name == "read" else (row.write_iops, row.write_bw_bytes)
+    rates = (quantity(iops), f"{size(nbytes)}/s")
+    return (f"  device {row.device}", name, "", f"x {row.workers}", *rates, *[""] * (len(_COLUMNS) - 6))
 
 
 def _row(job: JobResult, name: str, side: DirectionResult, first: bool) -> Sequence[str]:
