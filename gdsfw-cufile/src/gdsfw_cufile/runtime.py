@@ -82,19 +82,6 @@ class CudaRuntime(BoundRuntime):
                 f"backend cufile: the CUDA driver does not start: {error.message}", hint="look at `nvidia-smi`"
             ) from error
 
-    def enter(self, ordinal: int) -> Any:
-        """Make the device's primary context current in this thread; returns the one that was."""
-        before = self._do("current")
-        with self._lock:
-            if ordinal not in self._contexts:
-                self._contexts[ordinal] = self._do("retain", self._handle(ordinal))
-        self._do("make_current", self._contexts[ordinal])
-        return before
-
-    def leave(self, entered: Any) -> None:
-        """Make current what was before `enter`."""
-        self._do("make_current", entered)
-
     def compiler(self) -> Nvrtc:
         """NVRTC."""
         from gdsfw_cufile.compiler import Nvrtc
@@ -112,6 +99,12 @@ class CudaRuntime(BoundRuntime):
             )
         )
         return "sm_" + "".join(map(str, numbers))
+
+    def _context(self, ordinal: int) -> Any:
+        with self._lock:
+            if ordinal not in self._contexts:
+                self._contexts[ordinal] = self._do("retain", self._handle(ordinal))
+            return self._contexts[ordinal]
 
     def _handle(self, ordinal: int) -> Any:
         return self._do("handle", ordinal)

@@ -77,16 +77,6 @@ class HipRuntime(BoundRuntime):
                 f"backend hipfile: HIP does not start: {error.message}", hint="look at `rocminfo`"
             ) from error
 
-    def enter(self, ordinal: int) -> int:
-        """Make the device current in this thread; returns the one that was."""
-        before = int(self._do("current"))
-        self._do("make_current", ordinal)
-        return before
-
-    def leave(self, entered: int) -> None:
-        """Make current what was before `enter`."""
-        self._do("make_current", entered)
-
     def compiler(self) -> HipRtc:
         """HIP RTC."""
         from gdsfw_hipfile.compiler import HipRtc

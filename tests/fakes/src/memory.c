@@ -136,13 +136,33 @@ STANDIN_EXPORT int fn_alloc(uint64_t *address, size_t size) {
   return OK;
 }
 
+#define STALE 64
+
+/* The address stays taken for a while, so that a stale use is a fault and not somebody else's memory. */
+static void make_stale(const struct block *b) {
+  static struct {
+    void *address;
+    size_t size;
+  } stale[STALE];
+  static unsigned next;
+  void *address = (void *)(uintptr_t)b->address;
+  mmap(address, b->mapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+  pthread_mutex_lock(&lock);
+  void *oldest = stale[next].address;
+  size_t size = stale[next].size;
+  stale[next].address = address;
+  stale[next].size = b->mapped;
+  next = (next + 1) % STALE;
+  pthread_mutex_unlock(&lock);
+  if (oldest)
+    munmap(oldest, size);
+}
+
 static void release(struct block *b) {
   if (b->pins)
     control_misuse("device memory freed while it is registered with the file library");
   if (b->kind == MEMORY_DEVICE) {
-    /* The address stays taken, so that a stale use is a fault and not somebody else's memory. */
-    mmap((void *)(uintptr_t)b->address, b->mapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE,
-         -1, 0);
+    make_stale(b);
     munmap(b->alias, b->mapped);
     close(b->fd);
     device_at(b->device)->used -= b->mapped;

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -58,6 +59,7 @@ class BoundRuntime:
         self._bindings = bindings
         self._symbols = addresses(library, self.symbol_names)
         self._modules: list[Any] = []
+        self._thread = threading.local()
 
     def symbols(self) -> Mapping[str, int]:
         """Addresses of the library's functions."""
@@ -71,6 +73,24 @@ class BoundRuntime:
         """Devices on which this process has a primary context."""
         handles = {ordinal: self._handle(ordinal) for ordinal in range(self._do("count"))}
         return {ordinal for ordinal, handle in handles.items() if self._do("primary_state", handle)[1]}
+
+    def enter(self, ordinal: int) -> int:
+        """Make a device current in this thread."""
+        context = self._context(ordinal)
+        entered = self._entered()
+        if not entered:
+            entered.append((None, self._do("current")))
+        entered.append((ordinal, context))
+        self._do("make_current", context)
+        return ordinal
+
+    def leave(self, entered: int) -> None:
+        """Back to what another user in this thread entered, or what was before the first; in whatever order."""
+        contexts = self._entered()
+        contexts.remove((entered, self._context(entered)))
+        self._do("make_current", contexts[-1][1])
+        if len(contexts) == 1:
+            contexts.clear()
 
     def allocate(self, nbytes: int) -> int:
         """Device memory."""
@@ -109,6 +129,15 @@ class BoundRuntime:
         module = self._do("load_module", code)
         self._modules.append(module)
         return {name: int(self._do("module_function", module, name.encode())) for name in names}
+
+    def _entered(self) -> list[tuple[int | None, Any]]:
+        """Devices that this thread has entered and not left, behind what was current before."""
+        found: list[tuple[int | None, Any]] = self._thread.__dict__.setdefault("entered", [])
+        return found
+
+    def _context(self, ordinal: int) -> Any:
+        """What makes a device current."""
+        return ordinal
 
     def _handle(self, ordinal: int) -> Any:
         """A device as the bindings' functions take it."""
