@@ -174,3 +174,14 @@ def test_handles_are_each_workers_own_or_shared(on: OnStandin) -> None:
         on.run(write | {"numjobs": 4, "file_handles": handles, "size": "256KiB"})
         counts[handles] = on.calls("handle_register")
     assert counts == {"per_worker": 4, "shared": 1}
+
+
+@pytest.mark.parametrize(("example", "kind"), [("gpu-library", "compat"), ("gpu-posix", "staged")])
+def test_fios_two_gpu_jobs(on: OnStandin, example: str, kind: str) -> None:
+    workload = QUICKSTART.with_name(f"{example}.yaml")
+    short = [f"--set=jobs.{name}.runtime=30ms" for name in ("read", "randread", "randwrite")]
+    environ = {"GDSFW_SIZE": "1MiB", "GDSFW_DIR": str(on.folder / "data")}
+    ended = on.ended(on.start(workload, environ=environ, arguments=["--backend", on.backend, *short]))
+    assert [job["transport"]["kind"] for job in ended.jobs] == [kind] * 5
+    (checked,) = (job["verify"]["checked_bytes"] for job in ended.jobs if job["name"] == "verify")
+    assert checked == 8 << 20

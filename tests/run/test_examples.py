@@ -10,7 +10,7 @@ from gdsfw.plugins import PluginManager
 from gdsfw.workload import presets
 
 #: Run on the vendors' stand-ins, in tests/gpu.
-NEED_A_GPU = {"multi-gpu"}
+NEED_A_GPU = {"multi-gpu", "gpu-library", "gpu-posix"}
 FOLDER = Path(__file__).parents[2] / "examples"
 EXAMPLES = sorted(path for path in FOLDER.glob("*.yaml") if path.stem not in NEED_A_GPU)
 
