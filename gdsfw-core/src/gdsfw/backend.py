@@ -135,6 +135,7 @@ class Target:
         create: the file may be created (a write job, or layout).
         sync: O_SYNC (`sync`) or O_DSYNC (`dsync`) for every write.
         job: name of the job, for messages and records.
+        allow_destroy: block devices that the user named on the command line as ones to be overwritten.
     """
 
     name: str
@@ -145,6 +146,7 @@ class Target:
     create: bool = False
     sync: Literal["none", "dsync", "sync"] = "none"
     job: str = ""
+    allow_destroy: tuple[str, ...] = ()
 
     @property
     def path(self) -> Path:
@@ -161,6 +163,7 @@ class FileHandle:
         tail_fd: buffered descriptor of the same file for blocks that `alignment` does not allow, or -1.
         direct: whether `fd` bypasses the page cache, decided by a test transfer.
         direct_reason: why, in a sentence.
+        claimed: number of the block device that is held for this process alone while the file is open.
     """
 
     target: Target
@@ -171,6 +174,7 @@ class FileHandle:
     writable: bool = False
     alignment: Alignment = field(default_factory=Alignment)
     state: Any = None
+    claimed: int | None = None
 
 
 @dataclass

@@ -41,6 +41,14 @@ def command(
             "-o", "--output", metavar="FILE", help="Where the result goes; - is stdout. Default: gdsfw-results/."
         ),
     ] = None,
+    allow_destroy: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--allow-destroy",
+            metavar="DEVICE",
+            help="Block device that jobs with `allow_overwrite: true` may overwrite; repeatable.",
+        ),
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Let -o replace a file that is no result of gdsfw.")] = False,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress, no table.")] = False,
 ) -> None:
@@ -70,6 +78,7 @@ def command(
         plugins=plugins,
         backends_override=backends or (),
         devices=lambda name: devices(plugins, name),
+        allow_destroy=allow_destroy or (),
     )
     if plan_only:
         _show_plan(plan, form is Form.json)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from gdsfw.backend import Target, Worker
+from gdsfw.engine.direct_fit import misfit
 from gdsfw.engine.io_log import begin_log, check_log
 from gdsfw.engine.loop_spec import OpenFile
 from gdsfw.engine.worker import Gate, Undo, WorkerThread
@@ -129,10 +130,13 @@ class JobRun:
         if not self.plan.job.writes:
             return
         seeds = {path: pattern.seed for path, pattern in self._patterns.items()}
-        if self.plan.backend.namespace == "own":
-            self._own_patterns.record(self, seeds)
-        else:
-            record_written(self, seeds)
+        in_run = [path for path in self.paths if self.patterns_in_run(path)]
+        self._own_patterns.record(self, in_run, seeds)
+        record_written(self, [path for path in self.paths if path not in in_run], seeds)
+
+    def patterns_in_run(self, path: str) -> bool:
+        """Whether what is in a file is known for this run only: there is no manifest beside names that are no files."""
+        return self.plan.backend.namespace == "own" or Path(path).is_block_device()
 
     def _lay_out(self, layout: LayoutProgress) -> None:
         """Files that gdsfw makes up must hold data before a job reads them."""
@@ -165,6 +169,7 @@ class JobRun:
             create=job.writes,
             sync=job.sync,
             job=job.name,
+            allow_destroy=self.plan.allow_destroy,
         )
 
     def _direct(self) -> Literal["auto", "true", "false"]:
@@ -176,9 +181,8 @@ class JobRun:
         handle = self._shared.get(file.path)
         if handle is None:
             target = replace(self._target(file), nbytes=self.paths[file.path].nbytes)
-            mode = "rw" if self.plan.job.writes else "r"
-            handle = self.hooks.gdsfw_open_file(session=self.session, target=target, mode=mode)
-            opened = handle
+            mode: Literal["r", "rw"] = "rw" if self.plan.job.writes else "r"
+            handle = opened = self._open_fitting(target, mode)
             self._undo.push("gdsfw_close_file", lambda: self.hooks.gdsfw_close_file(session=self.session, file=opened))
             if self.plan.job.file_handles == "shared":
                 self._shared[file.path] = handle
@@ -187,6 +191,26 @@ class JobRun:
         checks = self.plan.job.reads and self.plan.job.verify is not None
         known = pattern.known(file.start, file.length) if checks else None
         return OpenFile(file, handle, pattern.seed, known)
+
+    def _open_fitting(self, target: Target, mode: Literal["r", "rw"]) -> FileHandle:
+        """Open a file; again without direct I/O where that would not fit the job's blocks."""
+        handle: FileHandle = self.hooks.gdsfw_open_file(session=self.session, target=target, mode=mode)
+        if handle.tail_fd < 0:
+            return handle
+        files = [file for files in self.plan.distinct_files() for file in files if file.path == target.name]
+        why = misfit(self.plan.job, files, handle, host_memory=self.plan.backend.memory[0] == "host")
+        if not why:
+            return handle
+        self.hooks.gdsfw_close_file(session=self.session, file=handle)
+        if target.direct == "true":
+            raise UnavailableError(
+                f"job {self.plan.job.name}: {target.name}: direct: true, but {why}",
+                hint=f"make sizes and offsets multiples of {handle.alignment.offset}, or use `direct: auto`",
+            )
+        buffered = replace(target, direct="false")
+        handle = self.hooks.gdsfw_open_file(session=self.session, target=buffered, mode=mode)
+        handle.direct_reason = why
+        return handle
 
     def _decide(self, file: FilePlan, handle: FileHandle) -> FilePlan:
         """Fill in what only the opened file could tell, and check that the range is there to be read."""
@@ -216,7 +240,7 @@ class JobRun:
                 self._patterns[path] = Recorded()
             elif not job.reads:
                 self._patterns[path] = Recorded(self._new_seed)
-            elif self.plan.backend.namespace == "own":
+            elif self.patterns_in_run(path):
                 self._patterns[path] = self._own_patterns.find(job, path, wanted)
             else:
                 self._patterns[path] = recorded_pattern(job, path, wanted)

@@ -95,13 +95,20 @@ class Runner:
         return [f"{left} of {len(self._plan.jobs)} jobs were not run"] if left else []
 
 
-def run(workload: Workload, *, plugins: PluginManager | None = None, quiet: bool = True) -> RunResult:
+def run(
+    workload: Workload,
+    *,
+    plugins: PluginManager | None = None,
+    quiet: bool = True,
+    allow_destroy: Sequence[str] = (),
+) -> RunResult:
     """Run a loaded workload and return its result.
 
     Args:
         workload: what gdsfw.load returned.
         plugins: the plugins to use; those installed by default.
         quiet: show no progress on stderr.
+        allow_destroy: block devices that jobs with `allow_overwrite: true` may write to.
 
     Raises:
         WorkloadError: the workload does not fit this machine.
@@ -116,7 +123,9 @@ def run(workload: Workload, *, plugins: PluginManager | None = None, quiet: bool
     from gdsfw.workload.plan import make_plan
 
     manager = plugins or Manager.installed(os.environ)
-    plan = make_plan(workload, plugins=manager, devices=lambda name: devices(manager, name))
+    plan = make_plan(
+        workload, plugins=manager, devices=lambda name: devices(manager, name), allow_destroy=allow_destroy
+    )
     return Runner(plan, manager, Progress(sys.stderr, quiet)).run(dump(workload))
 
 

@@ -1,6 +1,7 @@
 """What jobs leave in files: seeds and ranges of the verification pattern.
 
-Kept in the manifests; for backends with names of their own, whose data lives as long as the process, in the run.
+Kept in the manifests. For backends with names of their own, whose data lives as long as the process, and for block
+devices, beside which no manifest can lie, in the run.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class Recorded:
 
 
 class OwnPatterns:
-    """Patterns in the files of backends with names of their own."""
+    """Patterns that the run keeps: in the files of backends with names of their own, and on block devices."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, str], Recorded] = {}
@@ -57,9 +58,9 @@ class OwnPatterns:
             hint="write it first, in the same run, with `verify: true`",
         )
 
-    def record(self, run: JobRun, seeds: Mapping[str, int]) -> None:
-        """Note for every file of a job that wrote what it holds now: the pattern where this job verified."""
-        for name in run.paths:
+    def record(self, run: JobRun, names: Iterable[str], seeds: Mapping[str, int]) -> None:
+        """Note what these files of a job that wrote hold now: the pattern where this job verified."""
+        for name in names:
             key = (run.plan.backend.name, name)
             kept = self._known.get(key, Recorded()).ranges if _keeps_pattern(run.plan.job) else ()
             if run.plan.job.verify is None:
@@ -127,16 +128,19 @@ def forget_overwritten(run: JobRun) -> None:
         return
     for name in run.paths:
         path = Path(name)
+        if run.patterns_in_run(name):
+            continue
         manifest = Manifest.load(path.parent)
         entry = manifest.entry(path.name)
         if entry is not None and entry.written:
             manifest.update(path.name, written=())
 
 
-def record_written(run: JobRun, seeds: Mapping[str, int]) -> None:
-    """Note for every file of a job what it holds now: the pattern where this job verified, else other data."""
+def record_written(run: JobRun, names: Iterable[str], seeds: Mapping[str, int]) -> None:
+    """Note what these files of a job hold now: the pattern where this job verified, else other data."""
     job = run.plan.job
-    for name, planned in run.paths.items():
+    for name in names:
+        planned = run.paths[name]
         path = Path(name)
         manifest = Manifest.load(path.parent)
         entry = manifest.entry(path.name)

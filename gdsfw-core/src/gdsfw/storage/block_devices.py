@@ -1,8 +1,11 @@
-"""Who uses a block device: its partitions, mounts, swap and holders, as /sys and /proc tell it."""
+"""Who uses a block device: its partitions, mounts, swap and holders, as /sys and /proc tell it; and what is on it."""
 
 from __future__ import annotations
 
 import os
+import shutil
+import subprocess
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +21,11 @@ class DeviceUse:
     mounts: tuple[tuple[str, str], ...]
     swap: tuple[str, ...]
     holders: tuple[str, ...]
+
+    @property
+    def in_use(self) -> bool:
+        """Whether somebody would lose what is on it while using it: no permission makes writing there right."""
+        return bool(self.mounts or self.swap or self.holders)
 
     def describe(self) -> str:
         """One line for a refusal."""
@@ -43,6 +51,55 @@ def device_use(rdev: int) -> DeviceUse:
     mounted = [(numbers[mount.device], mount.point) for mount in mounts() if mount.device in numbers]
     holders = [holder.name for name in ("", *parts) for holder in _children(folder / name / "holders")]
     return DeviceUse(folder.name, tuple(parts), tuple(mounted), tuple(_swaps(names)), tuple(holders))
+
+
+def signatures(place: str) -> tuple[str, ...] | None:
+    """What libblkid knows of the content (`ext4`, `gpt partition table`), outermost first; None if nobody can tell.
+
+    Args:
+        place: a path of the device, which is opened for reading only.
+    """
+    tool = shutil.which("blkid", path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
+    if tool is None:
+        return None
+    command = [tool, "--probe", "--output", "export", place]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    if done.returncode not in (0, 2):  # 2: nothing is known of it
+        return None
+    found = dict(line.split("=", 1) for line in done.stdout.splitlines() if "=" in line)
+    names = [f"{found['PTTYPE']} partition table"] if "PTTYPE" in found else []
+    return (*names, found["TYPE"]) if "TYPE" in found else tuple(names)
+
+
+#: Devices that this process holds alone: the descriptor opened with O_EXCL, and how many files rely on it.
+_claims: dict[int, tuple[int, int]] = {}
+_claims_lock = threading.Lock()
+
+
+def claim(rdev: int, place: str) -> None:
+    """Hold a device for this process alone until as many `release`s as claims: the kernel mounts no part of it.
+
+    Raises:
+        OSError: EBUSY when somebody else holds it or a part of it.
+    """
+    with _claims_lock:
+        fd, count = _claims.get(rdev, (-1, 0))
+        if not count:
+            fd = os.open(place, os.O_RDWR | os.O_EXCL | os.O_CLOEXEC)
+        _claims[rdev] = (fd, count + 1)
+
+
+def release(rdev: int) -> None:
+    """Undo one claim; a device that is not claimed is left alone."""
+    with _claims_lock:
+        fd, count = _claims.pop(rdev, (-1, 0))
+        if count > 1:
+            _claims[rdev] = (fd, count - 1)
+        elif count:
+            os.close(fd)
 
 
 def loop_behind(device: int, inode: int) -> str | None:

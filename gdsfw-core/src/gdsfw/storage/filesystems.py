@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import stat
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -67,7 +68,12 @@ def _libc() -> ctypes.CDLL:
 
 
 def kind(fd: int) -> str:
-    """Name of the file system that an open descriptor (O_PATH is enough) lies on; `0x...` for one not in the table."""
+    """Name of the file system that an open descriptor (O_PATH is enough) lies on; `0x...` for one not in the table.
+
+    `block device` for one: what its name lies on says nothing of it.
+    """
+    if stat.S_ISBLK(os.fstat(fd).st_mode):
+        return "block device"
     answer = _StatFS()
     if _libc().fstatfs(fd, ctypes.byref(answer)):
         code = ctypes.get_errno()

@@ -42,7 +42,8 @@ def resident_bytes(fd: int, nbytes: int | None = None) -> int | None:
 
     Files above 64 GiB are sampled in 64 windows and the answer scaled.
     """
-    size = os.fstat(fd).st_size if nbytes is None else min(nbytes, os.fstat(fd).st_size)
+    there = os.lseek(fd, 0, os.SEEK_END)  # fstat knows no block device's size
+    size = there if nbytes is None else min(nbytes, there)
     if size <= 0 or not tells_truth(fd):
         return 0 if size <= 0 else None
     if size <= WHOLE:

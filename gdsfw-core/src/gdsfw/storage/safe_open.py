@@ -15,7 +15,7 @@ from typing import NoReturn
 
 from gdsfw.backend import Alignment, FileHandle, Target
 from gdsfw.errors import GdsfwError, RefusedError, UnavailableError, UsageError
-from gdsfw.storage.block_devices import device_use, loop_behind
+from gdsfw.storage.block_devices import claim, device_use, loop_behind, release, signatures
 from gdsfw.storage.direct import DirectDecision, decide
 from gdsfw.storage.filesystems import SPECIAL, kind, mount_of
 from gdsfw.storage.identity import Identity, identify
@@ -59,6 +59,9 @@ def close_file(handle: FileHandle) -> None:
         setattr(handle, name, -1)
         if fd >= 0:
             os.close(fd)
+    if handle.claimed is not None:
+        release(handle.claimed)
+        handle.claimed = None
 
 
 def refuse_special_place(path: Path) -> None:
@@ -96,7 +99,7 @@ def _reference(target: Target, writes: bool) -> int:
     if not stat.S_ISLNK(os.fstat(fd).st_mode):
         return fd
     os.close(fd)
-    if writes:
+    if writes and not path.is_block_device():  # /dev/disk/by-id and its like are how devices are named
         raise RefusedError(
             f"{path} is a symbolic link to {os.path.realpath(path)}",
             hint="a job that writes follows no links in the last part of a name; name the file itself",
@@ -147,16 +150,42 @@ def _judge(target: Target, fd: int, writes: bool) -> None:
         raise UsageError(f"{path} is a directory, did you mean directory:", hint=f"directory: {path}")
     if file_type in _KINDS:
         raise RefusedError(f"{path} is {_KINDS[file_type]}", hint="gdsfw works on regular files and block devices")
+    if file_type == stat.S_IFBLK:
+        if writes:
+            _judge_device(target, status.st_rdev)
+        return
     if kind(fd) in SPECIAL:
         raise RefusedError(f"{path} lies on {kind(fd)}, which is no place for data")
-    if not writes:
-        return
-    if file_type == stat.S_IFBLK:
+    if writes:
+        _judge_writing(target, identify(fd))
+
+
+def _judge_device(target: Target, rdev: int) -> None:
+    """A device is written only when the workload and the command line say so and nobody uses any of it."""
+    path, use = target.path, device_use(rdev)
+    if use.in_use:
         raise RefusedError(
-            f"{path} is a block device, and this version writes to none. {device_use(status.st_rdev).describe()}",
-            hint="use a file on a file system",
+            f"{path} is a block device in use. {use.describe()}", hint="unmount and detach what uses it first"
         )
-    _judge_writing(target, identify(fd))
+    named = any(_is_device(name, rdev) for name in target.allow_destroy)
+    if target.allow_overwrite and named:
+        return
+    found = signatures(os.path.realpath(path))
+    content = "unknown (blkid cannot be run)" if found is None else ", ".join(found) or "nothing that blkid knows"
+    lacking = ["`allow_overwrite: true` in the job"] * (not target.allow_overwrite)
+    lacking += [f"`--allow-destroy {path}` on the command line"] * (not named)
+    raise RefusedError(
+        f"{path} is a block device. {use.describe()}; content: {content}",
+        hint=f"if all of it may be lost, say {' and '.join(lacking)}; or use a file on a file system",
+    )
+
+
+def _is_device(name: str, rdev: int) -> bool:
+    try:
+        status = os.stat(name)  # noqa: PTH116
+    except OSError:
+        return False
+    return stat.S_ISBLK(status.st_mode) and status.st_rdev == rdev
 
 
 def _judge_writing(target: Target, found: Identity) -> None:
@@ -203,17 +232,20 @@ def _reopen(target: Target, reference: int, writes: bool) -> FileHandle:
     """Open what was judged, direct if wanted and possible."""
     place = f"/proc/self/fd/{reference}"
     flags = (os.O_RDWR | _SYNC_FLAGS[target.sync] if writes else os.O_RDONLY) | os.O_CLOEXEC
+    claimed = _claim(target, reference) if writes else None
     buffered = _open(target.path, place, flags)
     fd, decision = buffered, DirectDecision(False, "not asked for")
     if target.direct != "false":
         fd, decision = _try_direct(place, flags)
         if not decision.direct and target.direct == "true":
             os.close(buffered)
+            if claimed is not None:
+                release(claimed)
             raise UnavailableError(
                 f"{target.path}: direct: true, but {decision.reason}",
                 hint="use `direct: auto` or false, or a file system that bypasses the page cache",
             )
-    actual = Target(**{**vars(target), "nbytes": os.fstat(buffered).st_size})
+    actual = Target(**{**vars(target), "nbytes": os.lseek(buffered, 0, os.SEEK_END)})
     return FileHandle(
         actual,
         fd=fd if decision.direct else buffered,
@@ -222,7 +254,26 @@ def _reopen(target: Target, reference: int, writes: bool) -> FileHandle:
         direct_reason=decision.reason,
         writable=writes,
         alignment=decision.alignment if decision.direct else Alignment(),
+        claimed=claimed,
     )
+
+
+def _claim(target: Target, reference: int) -> int | None:
+    """Keep others away from a block device, and it from them; None for files."""
+    status = os.fstat(reference)
+    if not stat.S_ISBLK(status.st_mode):
+        return None
+    try:
+        claim(status.st_rdev, f"/proc/self/fd/{reference}")
+    except OSError as error:
+        if error.errno == errno.EBUSY:
+            use = device_use(status.st_rdev).describe()
+            raise RefusedError(
+                f"{target.path} is a block device that somebody holds (EBUSY). {use}",
+                hint="look at `lsblk` and `fuser`",
+            ) from None
+        _explain(target.path, error)
+    return status.st_rdev
 
 
 def _try_direct(place: str, flags: int) -> tuple[int, DirectDecision]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import itertools
 from itertools import groupby
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gdsfw.engine.streams import GOLD, MASK64, mix
+from gdsfw.errors import UsageError
 from gdsfw.workload.buffers import buffer_of
 from gdsfw.workload.check import check_plan
 from gdsfw.workload.complaints import Complaints
@@ -33,6 +35,7 @@ def make_plan(
     devices: DeviceLister | None = None,
     machine: Machine | None = None,
     check: bool = True,
+    allow_destroy: Sequence[str] = (),
 ) -> Plan:
     """Resolve `workload` into what will run.
 
@@ -42,13 +45,14 @@ def make_plan(
         devices: lists a backend's devices; without it ordinals are not checked and `devices: all` is an error.
         machine: what is asked for space, memory and CPUs; this one by default.
         check: also compare the plan with the space, memory and alignment that there is.
+        allow_destroy: block devices that jobs with `allow_overwrite: true` may write to.
 
     Raises:
         WorkloadError: options or numbers that do not fit, all of them (exit 2).
         UnavailableError: a backend or device is not there (exit 3).
         RefusedError: a target that must not be touched (exit 4).
     """
-    planner = _Planner(workload, plugins, devices, machine or Machine())
+    planner = _Planner(workload, plugins, devices, machine or Machine(), _block_devices(allow_destroy))
     installed = plugins.backends()
     for name in backends_override:
         if name not in installed:
@@ -65,7 +69,14 @@ def make_plan(
 class _Planner:
     """Plans stage by stage; files that one job makes are there for the next."""
 
-    def __init__(self, workload: Workload, plugins: Plugins, devices: DeviceLister | None, machine: Machine) -> None:
+    def __init__(
+        self,
+        workload: Workload,
+        plugins: Plugins,
+        devices: DeviceLister | None,
+        machine: Machine,
+        allow_destroy: tuple[str, ...],
+    ) -> None:
         self.machine = machine
         self.complaints = Complaints(workload)
         self._workload = workload
@@ -73,6 +84,7 @@ class _Planner:
         self._files = FilePlanner(KnownFiles(), self.complaints)
         self._placement = Placement(machine, devices, self.complaints)
         self._processes = Processes(self.complaints)
+        self._allow_destroy = allow_destroy
         #: Newest plan of each job, which is what files_from means.
         self._latest: dict[str, JobPlan] = {}
 
@@ -151,7 +163,18 @@ class _Planner:
             repetition=repetition,
             iodepth=chosen.iodepth,
             notes=chosen.notes,
+            allow_destroy=self._allow_destroy,
         )
+
+
+def _block_devices(names: Sequence[str]) -> tuple[str, ...]:
+    for name in names:
+        if not Path(name).is_block_device():
+            raise UsageError(
+                f"--allow-destroy {name}: it is no block device",
+                hint="name the device that may be overwritten; for files say `allow_overwrite: true` in the job",
+            )
+    return tuple(names)
 
 
 def _worker_seed(seed: int, number: int) -> int:

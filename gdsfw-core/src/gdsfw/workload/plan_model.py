@@ -63,6 +63,7 @@ class JobPlan:
     Args:
         point: the sweep values of this run, e.g. {"block_size": "4KiB"}; empty without a sweep.
         repetition: number of the repeat, from 0.
+        allow_destroy: block devices that may be overwritten, as the user named them.
     """
 
     job: Job
@@ -73,6 +74,7 @@ class JobPlan:
     repetition: int = 0
     iodepth: int = 1
     notes: tuple[str, ...] = ()
+    allow_destroy: tuple[str, ...] = ()
 
     def distinct_files(self) -> list[tuple[FilePlan, ...]]:
         """The files of the workers, those that several workers share only once."""
