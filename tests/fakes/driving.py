@@ -30,7 +30,7 @@ class OnStandin:
         """Environment of a run: the libraries, a cache of its own, what they do traced into a file."""
         found = self.standin.environ(*rules, trace=self.folder / "trace", **settings)
         found.pop("CUFILE_LOGFILE_PATH", None)
-        return {**found, "XDG_CACHE_HOME": str(self.folder / "cache"), "TMPDIR": str(self.folder / "tmp")}
+        return {**found, "XDG_CACHE_HOME": str(self.standin.root.parent / "cache"), "TMPDIR": str(self.folder / "tmp")}
 
     def process_environ(self) -> dict[str, str]:
         """The whole environment of a process that is no run of gdsfw."""

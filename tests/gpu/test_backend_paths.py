@@ -55,17 +55,21 @@ def test_blocks_and_files_of_any_size(on: OnStandin) -> None:
     assert all(job["verify"]["checked_bytes"] == (1 << 17) + 511 for job in ended.jobs[1::2])
 
 
-@pytest.mark.parametrize("path", ["sync", "batch", "stream", "staged"])
-def test_a_flipped_bit_is_found_in_gpu_memory(on: OnStandin, path: str) -> None:
-    write, read = written_and_read(path)
-    on.run(write)
-    file = on.folder / "data" / f"w-{path}.0.0"
-    content = bytearray(file.read_bytes())
-    content[77_777] ^= 0x10
-    file.write_bytes(content)
-    ended = on.run(read | {"filename": str(file), "rw": "read"} | {"files_from": None}, code=1)
-    (mismatch,) = ended.jobs[0]["verify"]["mismatches"]
-    assert (mismatch["file_offset"], mismatch["bad_bytes"]) == (77_777, 1)
+def test_a_flipped_bit_is_found_in_gpu_memory(on: OnStandin) -> None:
+    paths = ("sync", "batch", "stream", "staged")
+    writes = [written_and_read(path)[0] for path in paths]
+    on.run(*writes)
+    reads = []
+    for path, write in zip(paths, writes, strict=True):
+        file = on.folder / "data" / f"w-{path}.0.0"
+        content = bytearray(file.read_bytes())
+        content[77_777] ^= 0x10
+        file.write_bytes(content)
+        reads.append(write | {"name": f"r-{path}", "filename": str(file), "rw": "read"})
+    ended = on.run(*reads, code=1)
+    for job in ended.jobs:
+        (mismatch,) = job["verify"]["mismatches"]
+        assert (mismatch["file_offset"], mismatch["bad_bytes"]) == (77_777, 1)
 
 
 def test_peer_to_peer_is_told_by_the_librarys_own_count(on: OnStandin) -> None:
@@ -133,25 +137,23 @@ def test_what_one_call_does_not_move_is_asked_for_again(on: OnStandin) -> None:
     assert ended.jobs[1]["verify"]["checked_bytes"] == 320 << 10
 
 
-@pytest.mark.parametrize(
-    ("path", "rule"),
-    [("sync", "short=read:%3:4096"), ("batch", "short=batch_entry:%3:512"), ("stream", "short=stream_io:%3:512")],
-)
-def test_short_counts_are_made_up_for_and_counted(on: OnStandin, path: str, rule: str) -> None:
-    write, read = written_and_read(path, iodepth=4)
-    ended = on.run(write, read, rules=[rule])
-    assert verified(ended.jobs[1])
-    assert ended.jobs[1]["read"]["short_ios"] > 0
+def test_short_counts_are_made_up_for_and_counted(on: OnStandin) -> None:
+    jobs = [job for path in ("sync", "batch", "stream") for job in written_and_read(path, iodepth=4)]
+    ended = on.run(*jobs, rules=["short=read:%3:4096", "short=batch_entry:%3:512", "short=stream_io:%3:512"])
+    for job in ended.jobs[1::2]:
+        assert verified(job)
+        assert job["read"]["short_ios"] > 0
 
 
 def test_buffers_are_registered_once_per_io_or_not_at_all(on: OnStandin) -> None:
-    counts = {}
+    """Two jobs each: two buffers, 32 blocks, none."""
+    jobs = []
     for how in ("once", "per_io", "none"):
         write, read = written_and_read("sync", register_buffers=how)
-        assert verified(on.run(write, read).jobs[1])
-        counts[how] = on.calls("buffer_register")
-        assert on.calls("buffer_deregister") == counts[how]
-    assert counts == {"once": 2, "per_io": 32, "none": 0}
+        jobs += [write | {"name": f"w-{how}"}, read | {"name": f"r-{how}", "files_from": f"w-{how}"}]
+    ended = on.run(*jobs)
+    assert all(verified(job) for job in ended.jobs[1::2])
+    assert on.calls("buffer_register") == on.calls("buffer_deregister") == 2 + 32
 
 
 def test_queues_register_each_block_when_asked_to(on: OnStandin) -> None:
@@ -166,14 +168,21 @@ def test_queues_register_each_block_when_asked_to(on: OnStandin) -> None:
 
 
 def test_handles_are_each_workers_own_or_shared(on: OnStandin) -> None:
-    (on.folder / "data").mkdir()
-    file = on.folder / "data" / "shared"
-    counts = {}
-    for handles in ("per_worker", "shared"):
-        write = {"name": "w", "rw": "write", "filename": str(file), "share": "split", "io_path": "sync", "verify": True}
-        on.run(write | {"numjobs": 4, "file_handles": handles, "size": "256KiB"})
-        counts[handles] = on.calls("handle_register")
-    assert counts == {"per_worker": 4, "shared": 1}
+    """Four workers: four handles of the first file, one of the second."""
+    jobs = [
+        {
+            "name": handles,
+            "rw": "write",
+            "filename": str(on.folder / handles),
+            "file_handles": handles,
+            "numjobs": 4,
+            "share": "split",
+            "io_path": "sync",
+        }
+        for handles in ("per_worker", "shared")
+    ]
+    on.run(*jobs)
+    assert on.calls("handle_register") == 4 + 1
 
 
 @pytest.mark.parametrize(("example", "kind"), [("gpu-library", "compat"), ("gpu-posix", "staged")])

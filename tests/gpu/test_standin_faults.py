@@ -73,10 +73,10 @@ def test_a_process_with_a_bad_setting_ends_at_once(standin: Standin) -> None:
         "import ctypes, sys; getattr(ctypes.CDLL(sys.argv[1]), sys.argv[2])(0)",
         next(standin.root.rglob("libcuda.so.1" if standin.vendor == "cuda" else "libamdhip64.so")),
         standin.symbol("init"),
-        settings={"divices": 1},
+        settings={"mistyped": 1},
     )
     assert done.returncode == 70
-    assert "divices" in done.stderr
+    assert "mistyped" in done.stderr
 
 
 @own_process()
