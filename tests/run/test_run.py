@@ -285,3 +285,33 @@ def test_a_killed_write_job_leaves_nothing_that_is_taken_for_the_pattern(gdsfw: 
     gdsfw.ended(process)
     path = str(gdsfw.folder / "data/w.0.0")
     gdsfw.run({"name": "r", "rw": "read", "filename": path, "verify": True}, code=3)
+
+
+@pytest.mark.parametrize(
+    ("block_size", "nbytes", "direct"), [(512, 25757, False), (4096, 25757, True), (5000, 25000, False)]
+)
+def test_direct_and_buffered_writes_never_share_a_page(
+    gdsfw: Gdsfw, block_size: int, nbytes: int, direct: bool
+) -> None:
+    """A buffered write of an odd end could write old bytes over what direct writes of the same page brought."""
+    job = {"name": "w", "rw": "write", "size": nbytes, "block_size": block_size, "loops": 2, "verify": True}
+    check = {"name": "r", "rw": "read", "files_from": "w", "block_size": 4096, "verify": True}
+    for path in ("psync", "io_uring"):
+        ended = gdsfw.run(job, check, io_path=path, iodepth=4)
+        wrote, read = ended.jobs
+        assert read["verify"]["bad_blocks"] == 0
+        assert wrote["errors"] == []
+        (evidence,) = wrote["transport"]["evidence"]
+        if (
+            evidence.startswith("direct I/O on")
+            or "blocks come in steps of" in evidence
+            or "are no multiples" in evidence
+        ):
+            assert evidence.startswith("direct I/O on") is direct  # elsewhere the file system takes no direct I/O
+
+
+def test_direct_true_is_refused_where_an_odd_end_shares_a_page_with_blocks(gdsfw: Gdsfw) -> None:
+    job = {"name": "w", "rw": "write", "size": 25757, "block_size": 512, "direct": True}
+    ended = gdsfw.ended(gdsfw.start(gdsfw.write(job)))
+    assert ended.code in (2, 3)
+    assert "direct" in ended.stderr

@@ -198,7 +198,7 @@ def _check_alignment(plan: JobPlan, machine: Machine, complaints: Complaints) ->
         place = Path(path).parent if file.create else Path(path)
         alignment = checked.get(place) or machine.alignment(place)
         checked[place] = alignment
-        for key, what, value in _aligned_values(job, file):
+        for key, what, value in aligned_values(job, file):
             if value % alignment.offset:
                 message = f"{what} {value} is not a multiple of {alignment.offset}, which direct I/O on {path} needs"
                 hint = f"{alignment.source}; direct: auto or false takes any"
@@ -210,7 +210,7 @@ def _check_alignment(plan: JobPlan, machine: Machine, complaints: Complaints) ->
             complaints.wrong(job.name, "buffer_offset", message)
 
 
-def _aligned_values(job: Job, file: FilePlan) -> Iterator[tuple[str, str, int]]:
+def aligned_values(job: Job, file: FilePlan) -> Iterator[tuple[str, str, int]]:
     """(key, words for it, bytes) of everything that direct I/O wants aligned; an odd tail goes another way."""
     for direction in job.directions:
         blocks = job.blocks(direction)
