@@ -24,6 +24,9 @@ def test_workers_take_the_devices_in_turn(on: OnStandin) -> None:
     for job in ended.jobs:
         assert [worker["device"] for worker in job["workers"]] == choices[job["io_path"]][1]
     assert on.devices_used() == {0, 1}
+    name = ended.jobs[0]["transport"]["details"]["device 1"]
+    assert name["pci_address"].startswith("0000:")
+    assert name["uuid"].startswith("GPU-")
 
 
 def test_a_context_is_made_on_the_named_devices_only(on: OnStandin) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -194,3 +195,12 @@ def test_fios_two_gpu_jobs(on: OnStandin, example: str, kind: str) -> None:
     assert [job["transport"]["kind"] for job in ended.jobs] == [kind] * 5
     (checked,) = (job["verify"]["checked_bytes"] for job in ended.jobs if job["name"] == "verify")
     assert checked == 8 << 20
+
+
+def test_a_files_own_pages_are_read_by_the_gpu(on: OnStandin) -> None:
+    write, read = written_and_read("mapped", iodepth=8)
+    ended = on.run(write | {"io_path": "staged"}, read)
+    assert verified(ended.jobs[1])
+    assert ended.jobs[1]["transport"]["kind"] == "mapped"
+    if shutil.which("c++"):
+        assert "mapped: kernel below 128 KiB" in said(ended)

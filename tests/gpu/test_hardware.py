@@ -12,8 +12,12 @@ from helpers.running import Gdsfw
 
 pytestmark = pytest.mark.gpu
 
-if not Path("/proc/driver/nvidia/gpus").is_dir():
-    pytest.skip("this machine has no NVIDIA GPU (/proc/driver/nvidia/gpus)", allow_module_level=True)
+#: Backend by the file that its driver makes.
+DRIVERS = {"cufile": Path("/proc/driver/nvidia/gpus"), "hipfile": Path("/dev/kfd")}
+PRESENT = [name for name, path in DRIVERS.items() if path.exists()]
+if not PRESENT:
+    pytest.skip(f"this machine has no GPU ({' or '.join(map(str, DRIVERS.values()))})", allow_module_level=True)
+BACKEND = PRESENT[0]
 
 PATHS = [("sync", 1), ("batch", 16), ("stream", 8), ("staged", 1), ("staged", 64), ("auto", 8)]
 SIZES = [4096, 65536, 1 << 20]
@@ -50,7 +54,7 @@ def test_what_one_path_writes_another_reads(gdsfw: Gdsfw, directory: str, path: 
         job("w", path, depth, rw="write", size="8MiB", block_size=size),
         job("r", path, depth, rw="randread", files_from="w", share="split", block_size=size),
         {**job("cpu", "auto", 1, rw="read", files_from="w", share="split", block_size="1MiB"), "backend": "posix"},
-        backend="cufile",
+        backend=BACKEND,
         directory=directory,
     )
     for result in ended.jobs[1:]:
@@ -61,14 +65,14 @@ def test_what_one_path_writes_another_reads(gdsfw: Gdsfw, directory: str, path: 
 
 @pytest.mark.parametrize(("path", "depth"), PATHS)
 def test_a_flipped_bit_is_found_in_gpu_memory(gdsfw: Gdsfw, directory: str, path: str, depth: int) -> None:
-    gdsfw.run(job("w", path, depth, rw="write", size="1MiB", numjobs=1), backend="cufile", directory=directory)
+    gdsfw.run(job("w", path, depth, rw="write", size="1MiB", numjobs=1), backend=BACKEND, directory=directory)
     file = Path(directory) / "w.0.0"
     data = bytearray(file.read_bytes())
     data[777_777] ^= 0x10
     with file.open("r+b") as stream:
         stream.write(data)
     read = job("r", path, depth, rw="read", filename=str(file), numjobs=1)
-    ended = gdsfw.run(read, backend="cufile", directory=directory, code=1)
+    ended = gdsfw.run(read, backend=BACKEND, directory=directory, code=1)
     (mismatch,) = ended.jobs[0]["verify"]["mismatches"]
     assert mismatch["file_offset"] == 777_777
     assert mismatch["bad_bytes"] == 1
@@ -80,7 +84,7 @@ def test_files_of_any_size(gdsfw: Gdsfw, directory: str, path: str, nbytes: int)
     ended = gdsfw.run(
         job("w", path, 2, rw="write", size=nbytes, block_size=min(nbytes, 65536), numjobs=1),
         job("r", path, 2, rw="read", files_from="w", block_size=min(nbytes, 4096), numjobs=1),
-        backend="cufile",
+        backend=BACKEND,
         directory=directory,
     )
     assert (Path(directory) / "w.0.0").stat().st_size == nbytes
@@ -94,7 +98,7 @@ def test_staged_works_on_tmpfs(gdsfw: Gdsfw) -> None:
         ended = gdsfw.run(
             job("w", "staged", 8, rw="write", size="4MiB"),
             job("r", "staged", 8, rw="read", files_from="w", share="split"),
-            backend="cufile",
+            backend=BACKEND,
             directory=str(folder),
         )
     finally:
@@ -109,24 +113,24 @@ def test_a_transport_that_is_not_there_fails_before_measuring(gdsfw: Gdsfw, dire
     if Path("/proc/driver/nvidia-fs/stats").exists():
         pytest.skip("nvidia-fs is loaded: peer-to-peer may be possible here")
     read = job("r", "sync", 1, rw="read", size="1MiB", require_transport="p2p", verify=False)
-    ended = gdsfw.run(read, backend="cufile", directory=directory, code=3)
+    ended = gdsfw.run(read, backend=BACKEND, directory=directory, code=3)
     assert "require_transport is p2p, but a test read went by compat" in ended.stdout + ended.stderr
     assert ended.jobs[0]["read"]["ios"] == 0
 
 
 def test_a_device_that_is_not_there_is_a_mistake(gdsfw: Gdsfw, directory: str) -> None:
     read = job("r", "staged", 1, rw="read", size="1MiB", devices=[7])
-    ended = gdsfw.run(read, backend="cufile", directory=directory, code=2)
+    ended = gdsfw.run(read, backend=BACKEND, directory=directory, code=2)
     assert "7" in ended.stderr
     assert "0" in ended.stderr
 
 
 def test_a_batch_deeper_than_the_library_holds_is_refused(gdsfw: Gdsfw, directory: str) -> None:
     read = job("r", "batch", 256, rw="read", size="8MiB")
-    ended = gdsfw.run(read, backend="cufile", directory=directory, code=2)
+    ended = gdsfw.run(read, backend=BACKEND, directory=directory, code=2)
     assert "iodepth 256 exceeds the batch maximum" in ended.stdout + ended.stderr
 
 
 def test_no_log_is_left_in_the_working_directory(gdsfw: Gdsfw, directory: str) -> None:
-    gdsfw.run(job("r", "sync", 1, rw="read", size="1MiB"), backend="cufile", directory=directory)
+    gdsfw.run(job("r", "sync", 1, rw="read", size="1MiB"), backend=BACKEND, directory=directory)
     assert {path.name for path in gdsfw.folder.iterdir()} <= {"workload.yaml", "result.json", "data"}

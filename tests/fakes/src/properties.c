@@ -31,12 +31,15 @@ struct properties {
   int host_page_tables, managed_from_host, blocks_per_processor, window;
   size_t reserved_shared_memory;
   int host_register, sparse, host_register_read_only;
-  char rest[1472 - 740];
+  char others[420];
+  char architecture[256];
+  char rest[1472 - 1416];
 };
 
 _Static_assert(sizeof(struct properties) == 1472, "size of hipDeviceProp_tR0600");
 _Static_assert(offsetof(struct properties, pci_bus) == 584, "pciBusID");
 _Static_assert(offsetof(struct properties, host_register_read_only) == 736, "hostRegisterReadOnlySupported");
+_Static_assert(offsetof(struct properties, architecture) == 1160, "gcnArchName");
 
 STANDIN_EXPORT int hipGetDevicePropertiesR0600(struct properties *p, int ordinal) {
   ENTER(hipGetDevicePropertiesR0600);
@@ -47,6 +50,7 @@ STANDIN_EXPORT int hipGetDevicePropertiesR0600(struct properties *p, int ordinal
   memset(p, 0, sizeof *p);
   snprintf(p->name, sizeof p->name, DEVICE_NAME " %d", device->physical);
   device_uuid(ordinal, p->uuid);
+  strcpy(p->architecture, "gfx942:sramecc+:xnack-");
   p->total_memory = device->memory;
   p->warp_size = 64;
   p->max_threads_per_block = 1024;

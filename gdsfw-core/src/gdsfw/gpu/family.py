@@ -5,16 +5,17 @@ from __future__ import annotations
 import ctypes as c
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from gdsfw.backend import Buffer, Device, FileHandle, IOPath, IOPathInfo, Mapped, Request, Transport, Worker
+from gdsfw.backend import Buffer, Device, FileHandle, IOPath, IOPathInfo, Mapped, Request, Worker
 from gdsfw.engine import native
 from gdsfw.errors import BackendError, UnavailableError, UsageError
 from gdsfw.gpu.abi import Finding
 from gdsfw.gpu.copying import copy_in
+from gdsfw.gpu.evidence import staged_snapshot, staged_transport
 from gdsfw.gpu.kernels import Loaded, load
 from gdsfw.gpu.library_use import aligned_to_pages, check_limits, test_read
 from gdsfw.gpu.mapped import LAUNCHES, moves_nbytes, transport
@@ -107,6 +108,7 @@ class Family:
         self._vendor = vendor
         self._runtime: Runtime | None = None
         self._kernels: dict[int, Loaded] = {}
+        self._known: list[Device] = []
         self._lock = threading.Lock()
 
     def runtime(self) -> Runtime:
@@ -394,18 +396,30 @@ class Family:
             session.runtime.leave(entered)
 
     def transport(self, worker: Worker, path: IOPath, before: Any) -> Any:
-        """The way the bytes took: staged by construction, else what the library's evidence says."""
-        if path.name == "mapped":
-            return () if before is None else transport(worker.state.parts)
-        if path.name == "staged":
-            from gdsfw.gpu.evidence import staged_snapshot, staged_transport
-
-            return staged_snapshot(path) if before is None else staged_transport(path, before)
-        library = self.library(worker.session)
+        """The way the bytes took: staged and mapped by construction, else what the library's evidence says."""
         if before is None:
-            return library.snapshot()
-        answer: Transport = library.judge(before, path.files)
-        return answer
+            return self._snapshot(worker, path)
+        if path.name == "mapped":
+            found = transport(worker.state.parts)
+        elif path.name == "staged":
+            found = staged_transport(path, before)
+        else:
+            found = self.library(worker.session).judge(before, path.files)
+        device = next((one for one in self._devices() if one.ordinal == worker.state.ordinal), None)
+        named = {f"device {device.ordinal}": asdict(device)} if device is not None else {}
+        return replace(found, details={**found.details, **named})
+
+    def _snapshot(self, worker: Worker, path: IOPath) -> Any:
+        if path.name == "mapped":
+            return ()
+        return staged_snapshot(path) if path.name == "staged" else self.library(worker.session).snapshot()
+
+    def _devices(self) -> list[Device]:
+        """The devices, asked for once: results name them."""
+        with self._lock:
+            if not self._known:
+                self._known = self.devices()
+            return self._known
 
 
 def _decide_staged(session: Session, reason: str) -> None:
