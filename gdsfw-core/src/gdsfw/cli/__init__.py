@@ -69,6 +69,10 @@ def _run(arguments: list[str], given: list[str], debug: bool) -> int:
         sys.stdout.flush()
     except BrokenPipeError:
         return _output_closed()
+    except SystemExit as error:  # what rich and typer make of it
+        if isinstance(error.__context__, BrokenPipeError):
+            return _output_closed()
+        raise
     except typer.Abort:
         return _interrupted()
     except Exception as error:

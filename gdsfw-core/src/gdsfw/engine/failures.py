@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import os
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gdsfw.engine.spec import EndedBy
@@ -56,7 +58,8 @@ def error_results(job: JobRun, plugins: PluginManager) -> list[ErrorResult]:
     found = [_own(job, job.failure.error, plugins)] if job.failure is not None else []
     for worker in job.workers:
         if worker.outcome.error is not None:
-            found.append(_own(job, worker.outcome.error, plugins))
+            own = _own(job, worker.outcome.error, plugins)
+            found.append(replace(own, message=f"worker {worker.worker_plan.index}: {own.message}"))
         for failed in worker.outcome.result.errors if worker.outcome.result else ():
             found.append(_io(job, worker, failed, plugins))
         found += _incomplete(job, worker)
@@ -96,7 +99,16 @@ def _own(job: JobRun, error: BaseException, plugins: PluginManager) -> ErrorResu
     if isinstance(error, GdsfwError):
         return ErrorResult(message=error.message, hint=error.hint)
     if isinstance(error, OSError) and error.errno is not None:
-        return ErrorResult(message=str(error), code=error.errno, domain="errno", name=errno.errorcode.get(error.errno))
+        info = plugins.explain_error(job.plan.backend.name, Domain.ERRNO, error.errno)
+        about = f"{error.filename}: " if error.filename else ""
+        own_words = error.strerror and error.strerror != os.strerror(error.errno)
+        return ErrorResult(
+            message=f"{about}{info.name} ({error.strerror if own_words else info.text})",
+            domain="errno",
+            code=error.errno,
+            name=info.name,
+            hint=_hint(info.cause, info.fix),
+        )
     return ErrorResult(message=f"{type(error).__name__}: {error}")
 
 

@@ -132,7 +132,10 @@ class JobRun:
         seeds = {path: pattern.seed for path, pattern in self._patterns.items()}
         in_run = [path for path in self.paths if self.patterns_in_run(path)]
         self._own_patterns.record(self, in_run, seeds)
-        record_written(self, [path for path in self.paths if path not in in_run], seeds)
+        try:
+            record_written(self, [path for path in self.paths if path not in in_run], seeds)
+        except OSError as error:  # a full disk: the figures are worth more than the record
+            self.notes.append(f"no record of what was written, so that it cannot be verified later: {error.strerror}")
 
     def patterns_in_run(self, path: str) -> bool:
         """Whether what is in a file is known for this run only: there is no manifest beside names that are no files."""
