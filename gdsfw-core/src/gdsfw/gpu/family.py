@@ -218,7 +218,9 @@ class Family:
         session: Session = worker.session
         if self.path_name(session, worker.job.io_path) not in LIBRARY_PATHS:
             return
-        check_limits(worker, buffer.nbytes, self.library(session).limits(worker.state.ordinal))
+        limits = self.library(session).limits(worker.state.ordinal)
+        if limits:
+            check_limits(worker, buffer.nbytes, limits, len(self._devices()))
         if self._attempt(worker, lambda: self.library(session).register_buffer(buffer.address, buffer.nbytes)):
             buffer.state = REGISTERED
 

@@ -28,18 +28,19 @@ _BATCH_DESTROY = c.CFUNCTYPE(None, c.c_void_p)
 _READ = c.CFUNCTYPE(c.c_ssize_t, c.c_uint64, c.c_uint64, c.c_size_t, c.c_int64, c.c_int64, use_errno=True)
 
 
-def check_limits(worker: Worker, nbytes: int, limits: Sequence[tuple[str, int]]) -> None:
+def check_limits(worker: Worker, nbytes: int, limits: Sequence[tuple[str, int]], present: int) -> None:
     """Refuse buffers that the library cannot register all together on the worker's device.
 
     Args:
         nbytes: of this worker's buffer; the job's others are as large.
         limits: name and bytes of each limit.
+        present: devices there are.
 
     Raises:
         UsageError: with both numbers and what fits.
     """
     job = worker.job
-    devices = max(1, len(job.devices)) if isinstance(job.devices, tuple | list) else 1
+    devices = present if job.devices == "all" else max(1, len(job.devices or ()))
     sharing = -(-job.numjobs // devices)
     for name, limit in limits:
         if nbytes * sharing <= limit:

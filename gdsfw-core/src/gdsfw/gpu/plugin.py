@@ -1,6 +1,6 @@
 """The plugin object of a GPU backend: every hook, forwarded to one Family that is made when first needed.
 
-    plugin = GpuPlugin(make_vendor)  # entry point: cufile = "the_module:plugin"
+    plugin = GpuPlugin(make_vendor)  # entry point: NAME = "the_module:plugin"
 
 No vendor library is imported before a job, a probe or a question about devices needs it.
 """

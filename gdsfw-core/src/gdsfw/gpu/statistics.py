@@ -18,7 +18,7 @@ LEVEL_3_BYTES = 1 << 16
 
 
 class _PerDevice(c.Structure):
-    """CUfilePerGpuStats_t and its twin, in the layout of 2026."""
+    """What both libraries count for each device, in the layout of 2026."""
 
     _fields_: ClassVar = [
         ("uuid", c.c_char * 16),
