@@ -151,6 +151,10 @@ def test_more_registered_memory_than_the_limit_is_refused_before_any_io(on: OnSt
     assert "allows 2MiB" in text
     assert "block_size of 512KiB fits" in text
     on.run(job | {"register_buffers": "none"})
+    direct = on.options(max_pinned_kib=132 << 10, p2pdma=True)
+    ended = on.run(job | direct | {"iodepth": 4, "io_path": "batch"}, settings={"p2p": "p2pdma"}, code=2)
+    assert "less max_device_cache_size_kb allows 4MiB" in said(ended)
+    assert "iodepth 1 fits" in said(ended)
 
 
 def test_memory_that_the_device_has_not_is_refused(on: OnStandin) -> None:
@@ -175,13 +179,14 @@ def test_a_result_says_which_settings_were_in_force(on: OnStandin) -> None:
     settings = on.folder / "cufile.json"
     settings.write_text(json.dumps({"properties": {"use_compat_mode": True}}))
     if on.hip:
-        variables = {"HIPFILE_ALLOW_COMPAT_MODE": "true"}
-        line = "hipFile: HIPFILE_ALLOW_COMPAT_MODE=true"
+        variables = {"HIPFILE_ALLOW_COMPAT_MODE": "true", "HIPFILE_UNSUPPORTED_FILE_SYSTEMS": "true"}
+        line = "hipFile: HIPFILE_ALLOW_COMPAT_MODE=true, HIPFILE_UNSUPPORTED_FILE_SYSTEMS=true"
     else:
         variables = {"CUFILE_ENV_PATH_JSON": str(settings), "CUFILE_ALLOW_COMPAT_MODE": "true"}
         line = f"cuFile: settings of {settings} (named by CUFILE_ENV_PATH_JSON), then CUFILE_ALLOW_COMPAT_MODE=true"
     ended = on.run(read("sync"), environ=variables)
     assert line in ended.jobs[0]["notes"]
+    assert any("can corrupt data" in note for note in ended.jobs[0]["notes"]) == on.hip
 
 
 def test_contexts_that_the_library_opened_elsewhere_are_noted(on: OnStandin) -> None:

@@ -112,6 +112,17 @@ def test_auto_is_staged_where_a_test_read_falls_back(on: OnStandin) -> None:
     assert "io_path auto: staged, because no test read went peer-to-peer: fell back" in said(ended)
 
 
+def test_an_old_and_a_new_library_get_the_same_verdict(on: OnStandin) -> None:
+    """That a file could be registered proves nothing, whatever the version; without counters there is no verdict."""
+    for version in ("0.2.0", "0.6.0") if on.hip else (1110, 1170):
+        ended = on.run(*written_and_read("sync"), settings={"version": version})
+        assert {job["transport"]["kind"] for job in ended.jobs} == {"compat"}
+    if on.hip:
+        silent = OnStandin(on.standin.variant(without=["statistics3"]), on.folder)
+        ended = silent.run(*written_and_read("sync"), *written_and_read("auto"))
+        assert [job["transport"]["kind"] for job in ended.jobs] == ["unknown", "unknown", "staged", "staged"]
+
+
 def test_a_transport_that_is_not_there_fails_before_measuring(on: OnStandin) -> None:
     read = {"name": "r", "rw": "read", "io_path": "sync", "require_transport": "p2p"}
     ended = on.run(read, code=3)

@@ -80,11 +80,14 @@ class CuFileLibrary(BoundFileLibrary):
         self._call("HandleDeregister", self._number(handle))
 
     def limits(self, ordinal: int) -> Sequence[tuple[str, int]]:
-        """The limit on pinned memory; the BAR only where transfers can be direct."""
-        found = [("max_device_pinned_mem_size_kb", self._size("PROPERTIES_MAX_DEVICE_PINNED_MEM_SIZE_KB"))]
-        if self.direct_possible()[0]:
-            found.append(("the BAR1 aperture (KiB)", self._bar(ordinal)))
-        return [(name, kib * 1024) for name, kib in found if kib]
+        """The limit on pinned memory; where transfers can be direct, less the library's cache, and the BAR."""
+        pinned = self._size("PROPERTIES_MAX_DEVICE_PINNED_MEM_SIZE_KB")
+        if not self.direct_possible()[0]:
+            return [("max_device_pinned_mem_size_kb", pinned * 1024)] if pinned else []
+        left = max(0, pinned - self._size("PROPERTIES_MAX_DEVICE_CACHE_SIZE_KB"))
+        found = [("max_device_pinned_mem_size_kb less max_device_cache_size_kb", left * 1024)] if pinned else []
+        bar = self._bar(ordinal)
+        return [*found, ("the BAR1 aperture", bar * 1024)] if bar else found
 
     def notes(self) -> Sequence[str]:
         """Where the settings come from."""

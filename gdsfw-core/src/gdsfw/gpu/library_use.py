@@ -46,8 +46,9 @@ def check_limits(worker: Worker, nbytes: int, limits: Sequence[tuple[str, int]],
         if nbytes * sharing <= limit:
             continue
         fits = limit // (nbytes // job.iodepth * sharing)
-        block = format_size(limit // (sharing * job.iodepth))
-        advice = f"iodepth {fits} fits" if fits else f"a block_size of {block} fits"
+        block = limit // (sharing * job.iodepth)
+        advice = f"a block_size of {format_size(block)} fits" if block else "no block fits: raise the limit"
+        advice = f"iodepth {fits} fits" if fits else advice
         raise UsageError(
             f"job {job.name}: {sharing} workers register {format_size(nbytes)} each on device {worker.device or 0}, "
             f"{format_size(nbytes * sharing)} together; {name} allows {format_size(limit)}",
