@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, Literal, NamedTuple
 
 from gdsfw.engine.spec import BlockSizes
+from gdsfw.workload.names import near, unknown_key_hint
 from gdsfw.workload.units import parse_rate, parse_size, shown
 
 Direction = Literal["read", "write"]
@@ -66,6 +67,11 @@ class _Collector:
             raise InvalidValueError(self.mistakes)
 
 
+#: Keys of a pair of block sizes, and of a range.
+_PAIR = ("read", "write")
+_RANGE = ("min", "max", "step")
+
+
 @dataclass(frozen=True)
 class BlockSizeSpec:
     """Block sizes of reads and of writes, in bytes."""
@@ -88,17 +94,31 @@ def parse_block_size(value: object) -> BlockSizeSpec:
     """
     if isinstance(value, BlockSizeSpec):
         return value
-    if isinstance(value, Mapping) and value and set(value) <= {"read", "write"}:
+    if isinstance(value, Mapping) and _has_names_of(value, _PAIR):
         return _parse_pair(value)
     blocks = _parse_blocks(value)
     return BlockSizeSpec(blocks, blocks)
 
 
+def _has_names_of(value: Mapping[Any, Any], names: Sequence[str]) -> bool:
+    """Whether a mapping is meant to have keys of these names; sizes are keys of a split."""
+    return any(isinstance(key, str) and not key[:1].isdigit() and near(key, names) for key in value)
+
+
+def _check_names(collector: _Collector, value: Mapping[Any, Any], names: Sequence[str], needed: Sequence[str]) -> None:
+    """Tell unknown keys; a needed one is missing only where no other key was meant to be it."""
+    unknown = [key for key in value if key not in names]
+    for key in unknown:
+        collector.add(f"unknown key {key!r} ({unknown_key_hint(str(key), names)})", key)
+    for missing in needed if not unknown else ():
+        if missing not in value:
+            collector.add(f"{missing!r} is missing: both {' and '.join(map(repr, needed))} are needed")
+
+
 def _parse_pair(value: Mapping[Any, Any]) -> BlockSizeSpec:
     collector = _Collector()
-    for missing in sorted({"read", "write"} - set(value)):
-        collector.add(f"a pair needs both directions: {missing!r} is missing")
-    parsed = {key: collector.run(_parse_blocks, part, key) for key, part in value.items()}
+    _check_names(collector, value, _PAIR, needed=_PAIR)
+    parsed = {key: collector.run(_parse_blocks, value[key], key) for key in _PAIR if key in value}
     collector.finish()
     return BlockSizeSpec(parsed["read"], parsed["write"])
 
@@ -106,7 +126,7 @@ def _parse_pair(value: Mapping[Any, Any]) -> BlockSizeSpec:
 def _parse_blocks(value: object) -> BlockSizes:
     """Block sizes of one direction."""
     if isinstance(value, Mapping) and value:
-        return _parse_range(value) if set(value) & {"min", "max", "step"} else _parse_split(value.items())
+        return _parse_range(value) if _has_names_of(value, _RANGE) else _parse_split(value.items())
     if isinstance(value, str) and "/" in value:
         return _parse_split([tuple(part.partition("/")[::2]) for part in value.split(":")])
     if isinstance(value, str) and "-" in value.strip()[1:]:
@@ -119,12 +139,9 @@ def _parse_blocks(value: object) -> BlockSizes:
 
 def _parse_range(value: Mapping[Any, Any]) -> BlockSizes:
     collector = _Collector()
-    for key in set(value) - {"min", "max", "step"}:
-        collector.add(f"unknown key {key!r} in a range (valid: min, max, step)", key)
-    for missing in sorted({"min", "max"} - set(value)):
-        collector.add(f"a range needs {missing!r} (valid: min, max, step)")
+    _check_names(collector, value, _RANGE, needed=_RANGE[:2])
     size = partial(parse_size, minimum=1)
-    parsed = {key: collector.run(size, value[key], key) for key in ("min", "max", "step") if key in value}
+    parsed = {key: collector.run(size, value[key], key) for key in _RANGE if key in value}
     collector.finish()
     low, high = parsed["min"], parsed["max"]
     if low > high:
@@ -140,7 +157,8 @@ def _parse_split(items: Any) -> BlockSizes:
     choices: list[tuple[int, int]] = []
     for key, weight in items:
         nbytes = collector.run(partial(parse_size, minimum=1), key, key)
-        parsed = collector.run(_parse_weight, weight, key)
+        # A key that is no size is one mistake, whatever it was given.
+        parsed = collector.run(_parse_weight, weight, key) if nbytes is not None else None
         if nbytes is not None and parsed is not None:
             choices.append((nbytes, parsed))
     if len({nbytes for nbytes, _ in choices}) < len(choices):
@@ -190,11 +208,10 @@ def parse_rates(parser: Callable[[object], int], value: object) -> Rates:
         one = parser(value)
         return Rates(one, one)
     collector = _Collector()
-    for key in set(value) - {"read", "write"}:
-        collector.add(f"unknown key {key!r} (valid: read, write)", key)
+    _check_names(collector, value, _PAIR, needed=())
     if not value:
         collector.add("an empty mapping (valid: read, write)")
-    parsed = {key: collector.run(parser, value[key], key) for key in ("read", "write") if key in value}
+    parsed = {key: collector.run(parser, value[key], key) for key in _PAIR if key in value}
     collector.finish()
     return Rates(parsed.get("read", 0), parsed.get("write", 0))
 
