@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 from gdsfw.results.load import Results
+from gdsfw.storage.cleaning import clean
+from gdsfw.storage.manifest import LOCK, NAME
 from helpers.running import Ended
 from helpers.site import Site
 from run.endings import ENDINGS, Ending, Setting
@@ -32,6 +34,10 @@ touches a file that gdsfw did not make; those that it made are known to `gdsfw c
 | ending | brought about by | exit code | status | first line on stderr | kept |
 | --- | --- | --- | --- | --- | --- |
 """
+
+
+#: Files of the user's in the endings' data folders.
+USERS = {"bystander", "image", "precious", "secret", "sparse"}
 
 
 @pytest.fixture
@@ -78,9 +84,20 @@ def recorded(ending: Ending) -> Path:
     return RECORDED / f"{ending.name.replace(' ', '-').replace(chr(39), '')}.json"
 
 
+def unknown_files(folder: Path) -> set[str]:
+    """Files that `gdsfw clean` would leave."""
+    rows, distrust = clean(folder, dry_run=True)
+    assert distrust is None
+    known = {Path(row.path).name for row in rows if row.kept is None}
+    return {path.name for path in folder.iterdir()} - known - {NAME, LOCK}
+
+
 @pytest.mark.parametrize("ending", ENDINGS, ids=lambda ending: ending.name)
 def test_the_table_says_what_happens(ending: Ending, setting: Setting) -> None:
+    (setting.data / "bystander").write_text("the user's")
     ended = ending.bring_about(setting)
+    assert (setting.data / "bystander").read_text() == "the user's"
+    assert unknown_files(setting.data) <= USERS
     assert ended.code == ending.code, ended.stderr
     assert "Traceback" not in ended.stderr
     if ending.name == "SIGINT twice":  # the first one may have been enough
