@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Sequence
 from contextlib import closing
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
 
 from gdsfw.engine.failures import status_of
@@ -50,7 +51,7 @@ class Runner:
         Args:
             workload: the resolved workload as text, for the result.
         """
-        started = _now()
+        started, began = datetime.now(timezone.utc), time.monotonic()
         with self._interrupts, closing(self._stages()) as stages:
             for stage in self._plan.stages:
                 if self._interrupts.flag.is_set() or self.abandoned:
@@ -66,8 +67,9 @@ class Runner:
         return RunResult(
             status=status_of(code),
             exit_code=int(code),
-            started=started,
-            ended=_now(),
+            started=_text(started),
+            # By the monotonic clock: the other one may have been set meanwhile.
+            ended=_text(started + timedelta(seconds=time.monotonic() - began)),
             source=self._plan.source,
             argv=self._argv,
             workload=workload,
@@ -157,5 +159,5 @@ def _versions(plugins: PluginManager) -> dict[str, str]:
     return found
 
 
-def _now() -> str:
-    return datetime.now(timezone.utc).isoformat(timespec="milliseconds")
+def _text(when: datetime) -> str:
+    return when.isoformat(timespec="milliseconds")
