@@ -18,37 +18,42 @@ if TYPE_CHECKING:
     from gdsfw.workload.plan_model import Plan
 
 
+_Backends = Annotated[
+    list[str] | None,
+    typer.Option("--backend", metavar="NAME", help="Run every job on this backend; repeat it to compare several."),
+]
+_Sets = Annotated[
+    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Replace a value; jobs.NAME.KEY for one job.")
+]
+_Form = Annotated[
+    Form | None,
+    typer.Option(
+        "-f", "--format", help="Form of what -o gets, or stdout without -o. Default: a table, and JSON in -o."
+    ),
+]
+_Output = Annotated[
+    str | None,
+    typer.Option("-o", "--output", metavar="FILE", help="Where the result goes; - is stdout. Default: gdsfw-results/."),
+]
+_AllowDestroy = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--allow-destroy",
+        metavar="DEVICE",
+        help="Block device that jobs with `allow_overwrite: true` may overwrite; repeatable.",
+    ),
+]
+
+
 def command(
     file: Annotated[str, typer.Argument(help="Workload file; - is standard input.")],
-    backends: Annotated[
-        list[str] | None,
-        typer.Option("--backend", metavar="NAME", help="Run every job on this backend; repeat it to compare several."),
-    ] = None,
-    sets: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Replace a value; jobs.NAME.KEY for one job.")
-    ] = None,
+    backends: _Backends = None,
+    sets: _Sets = None,
     plan_only: Annotated[bool, typer.Option("--plan", help="Print what would run and do no I/O.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON on stdout and nothing else.")] = False,
-    form: Annotated[
-        Form | None,
-        typer.Option(
-            "-f", "--format", help="Form of what -o gets, or stdout without -o. Default: a table, and JSON in -o."
-        ),
-    ] = None,
-    output: Annotated[
-        str | None,
-        typer.Option(
-            "-o", "--output", metavar="FILE", help="Where the result goes; - is stdout. Default: gdsfw-results/."
-        ),
-    ] = None,
-    allow_destroy: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--allow-destroy",
-            metavar="DEVICE",
-            help="Block device that jobs with `allow_overwrite: true` may overwrite; repeatable.",
-        ),
-    ] = None,
+    form: _Form = None,
+    output: _Output = None,
+    allow_destroy: _AllowDestroy = None,
     force: Annotated[bool, typer.Option("--force", help="Let -o replace a file that is no result of gdsfw.")] = False,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress, no table.")] = False,
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import time
 from collections.abc import Callable
@@ -203,6 +204,8 @@ class JobRun:
         files = [file for files in self.plan.distinct_files() for file in files if file.path == target.name]
         why = misfit(self.plan.job, files, handle, host_memory=self.plan.backend.memory[0] == "host")
         if not why:
+            # What is read ahead of an odd end would be other pages, which direct writes then cannot drop (EIO).
+            os.posix_fadvise(handle.tail_fd, 0, 0, os.POSIX_FADV_RANDOM)
             return handle
         self.hooks.gdsfw_close_file(session=self.session, file=handle)
         if target.direct == "true":
