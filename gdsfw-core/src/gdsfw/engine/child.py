@@ -107,9 +107,9 @@ class _Forward(Progress):
         """See Progress."""
         self._tell(Shown("layout", (name, done, total)))
 
-    def job(self, label: str, ios: int, nbytes: int, share: float | None, errors: int) -> None:
+    def job(self, label: str, ios: int, nbytes: int, share: float | None, errors: int, depth: int = 0) -> None:
         """See Progress."""
-        self._tell(Shown("job", (label, ios, nbytes, share, errors)))
+        self._tell(Shown("job", (label, ios, nbytes, share, errors, depth)))
 
     def note(self, text: str) -> None:
         """See Progress."""

@@ -119,7 +119,10 @@ class InProcess:
         if plan.job.runtime and job.started_ns:
             elapsed = sample.t_ns - job.started_ns - plan.job.ramp_time
             share = max(share or 0.0, elapsed / plan.job.runtime)
-        self._progress.job(plan.label, sum(sample.ios), sum(sample.bytes), share, sample.errors)
+        asked = plan.job
+        paced = any((asked.rate, asked.rate_iops, asked.think_time))
+        depth = 0 if paced else plan.iodepth * len(plan.workers)
+        self._progress.job(plan.label, sum(sample.ios), sum(sample.bytes), share, sample.errors, depth)
 
 
 def _last_sample(job: JobRun) -> Sample | None:
