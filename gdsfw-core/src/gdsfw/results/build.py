@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -106,7 +107,7 @@ def job_result(plan: JobPlan, outcomes: Sequence[WorkerOutcome], facts: JobFacts
         instrumented=sorted({name for outcome in outcomes for name in outcome.instrumented}),
         devices=_devices(rows, read.runtime_ns),
     )
-    result.warnings.extend(_warnings(result))
+    result.warnings.extend([*_warnings(result), *_cached(plan, result)])
     return result
 
 
@@ -298,6 +299,23 @@ def _warnings(result: JobResult) -> list[str]:
     if result.instrumented:
         found.append(f"instrumented by {', '.join(result.instrumented)}: not comparable with runs that are not")
     return found
+
+
+def _cached(plan: JobPlan, result: JobResult) -> list[str]:
+    """Of buffered reads that began cold, or nobody knows how, and that memory had room for."""
+    if result.read is None or result.transport.kind not in ("host", "staged", "compat"):
+        return []
+    ends = {file.path: file.start + file.length for files in plan.distinct_files() for file in files}
+    there, memory = sum(ends.values()), os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    again = result.transport.cache == "cold" and result.read.bytes > there
+    if not 0 < there < memory or not (again or (result.transport.cache == "unknown" and result.read.ios)):
+        return []
+    what = "what was read again" if again else "some of it"
+    warning = (
+        f"buffered reads of {there} bytes, which fit in memory: {what} may have come from the page cache and not from "
+        "the storage (direct: true bypasses it)"
+    )
+    return [warning]
 
 
 def phases(setup: float, layout: float, ramp: float, measured: float, teardown: float) -> PhaseResult:
