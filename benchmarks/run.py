@@ -14,11 +14,15 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from cases import GROUPS, Case
+import cases
+import integrity
+import tables
+from cases import Case
 from pairs import interleave_figures
-from tables import TABLES
 from tools import Bench
 
+GROUPS = {**cases.GROUPS, **integrity.GROUPS}
+TABLES = {**tables.TABLES, **integrity.TABLES}
 NAMES = [*GROUPS, *TABLES]
 HEAD = "| work | figure | gdsfw | other | median ratio | 95 % interval | goal | |"
 

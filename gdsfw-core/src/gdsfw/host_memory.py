@@ -59,20 +59,34 @@ def _map(length: int, memory: Literal["host", "hugepage"] | str) -> mmap.mmap:
         return mmap.mmap(-1, length, flags=flags)
     except OSError as error:
         if memory == "hugepage":
-            raise UnavailableError(
-                f"memory: hugepage: the kernel has no {length} bytes of huge pages free ({error.strerror})",
-                hint="sysctl vm.nr_hugepages sets how many there are; /proc/meminfo shows HugePages_Free",
-            ) from error
+            raise _no_huge_pages(length) from error
         raise BackendError("mmap", Domain.ERRNO, error.errno or errno.ENOMEM, f"{length} bytes") from error
+
+
+def _no_huge_pages(length: int) -> UnavailableError:
+    unit, reserved, free = (_meminfo(name) for name in ("Hugepagesize", "HugePages_Total", "HugePages_Free"))
+    need = -(-length // _huge_page_size())
+    return UnavailableError(
+        f"memory: hugepage: {need} huge pages of {(unit or 0) >> 10} KiB are needed for this buffer; "
+        f"{reserved or 0} are reserved and {free or 0} free",
+        hint=f"as root: echo {(reserved or 0) - (free or 0) + need} > /proc/sys/vm/nr_hugepages (one such buffer for "
+        "each worker), or use memory: host",
+    )
 
 
 def _huge_page_size() -> int:
     """The default huge page size in bytes, from /proc/meminfo; 2 MiB where it does not say."""
+    return _meminfo("Hugepagesize") or 2 << 20
+
+
+def _meminfo(name: str) -> int | None:
+    """A line of /proc/meminfo, in bytes where it has a unit; None when it is not there."""
     try:
         with open("/proc/meminfo", encoding="ascii") as file:  # noqa: PTH123
             for line in file:
-                if line.startswith("Hugepagesize:"):
-                    return int(line.split()[1]) * 1024
+                if line.startswith(f"{name}:"):
+                    words = line.split()
+                    return int(words[1]) * (1024 if words[-1] == "kB" else 1)
     except OSError:
         pass
-    return 2 << 20
+    return None

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from gdsfw.backend import Transport, Worker
 from gdsfw.engine import native
 from gdsfw.engine.loop_spec import OpenFile, loop_spec, request
+from gdsfw.engine.numa import bind_memory
 from gdsfw.errors import UnavailableError
 
 if TYPE_CHECKING:
@@ -182,6 +183,8 @@ class WorkerThread:
         hooks, worker, undo = self._hooks, self.worker, self._undo
         if worker.cpus:
             os.sched_setaffinity(0, worker.cpus)
+        if self.plan.job.numa is not None:
+            bind_memory(self.plan.job.numa)
         worker.state = hooks.gdsfw_worker_start(session=worker.session, worker=worker)
         undo.push("gdsfw_worker_stop", lambda: hooks.gdsfw_worker_stop(worker=worker))
         buffer = self._allocate()

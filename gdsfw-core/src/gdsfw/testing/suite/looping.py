@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gdsfw.backend import Pattern
+from gdsfw.engine.pattern import fill
 from gdsfw.engine.spec import EndedBy
-from gdsfw.testing.loops import accounts, loop_of, run_loop
+from gdsfw.testing.loops import PATTERN_SEED, accounts, loop_of, run_loop
+from gdsfw.testing.subject import FILE_ID
 from gdsfw.testing.suite.common import data, each_way, note, same
 
 if TYPE_CHECKING:
@@ -64,18 +67,30 @@ class TestLoops:
                     assert result.verify.bad_blocks == 0, (path, driver, result.verify.mismatches)
                     assert result.verify.checked_bytes == 3 * 65536
 
-    def test_verification_finds_one_wrong_byte(self, subject: Subject) -> None:
+    @pytest.mark.parametrize(
+        "damage", ["flipped bit", "hole", "swapped blocks", "torn block", "other seed", "other file"]
+    )
+    def test_verification_finds_planted_damage(self, subject: Subject, damage: str) -> None:
         """Or the tests above would say nothing."""
         subject.need("data")
         for rig, driver, _ in each_way(subject, block=4096):
             run_loop(rig, driver, rw="write", block=4096)
-            block = bytearray(rig.read(8192, 4096))
-            block[1000] ^= 1
-            rig.write(8192, bytes(block))
+            good = {at: rig.read(at, 4096) for at in (8192, 40960)}
+            planted = _damaged(damage, good)
+            for at, block in planted.items():
+                rig.write(at, block)
             verify = run_loop(rig, driver, rw="read", block=4096).verify
             assert verify is not None
-            (bad,) = verify.mismatches
-            assert (bad.file_offset, bad.bad_bytes) == (9192, 1)
+            assert verify.bad_blocks == len(planted), verify.mismatches
+            for bad in verify.mismatches:
+                at = bad.file_offset // 4096 * 4096
+                first = bad.file_offset - at
+                same(planted[at][:first], good[at][:first], "bytes before the mismatch")
+                assert planted[at][first] != good[at][first]
+                assert bad.expected == good[at][first : first + len(bad.expected)]
+                assert bad.found == planted[at][first : first + len(bad.found)]
+                wrong = sum(a != b for a, b in zip(planted[at], good[at], strict=True))
+                assert bad.bad_bytes == wrong
 
     def test_a_loop_flushes_at_its_end(self, subject: Subject) -> None:
         subject.need("flush")
@@ -173,6 +188,21 @@ class TestWorkers:
                 *({**_reading("write", common), "name": f"by-{other}", "io_path": other} for other in subject.paths()),
             )
             assert [(job.label, job.exit_code, job.errors) for job in jobs if job.exit_code] == []
+
+
+def _damaged(damage: str, good: dict[int, bytes]) -> dict[int, bytes]:
+    """Blocks to write over two good ones, by offset in the file."""
+    block, other = good[8192], good[40960]
+    if damage == "flipped bit":
+        return {8192: block[:1000] + bytes([block[1000] ^ 1]) + block[1001:]}
+    if damage == "hole":
+        return {8192: bytes(4096)}
+    if damage == "swapped blocks":
+        return {8192: other, 40960: block}
+    wrong = bytearray(4096)
+    file_id, seed = (FILE_ID + 1, PATTERN_SEED) if damage == "other file" else (FILE_ID, PATTERN_SEED + 1)
+    fill(memoryview(wrong), 8192, Pattern(seed, file_id))
+    return {8192: block[:1536] + bytes(wrong[1536:]) if damage == "torn block" else bytes(wrong)}
 
 
 def _native_paths(subject: Subject) -> list[str]:
