@@ -16,7 +16,10 @@ from gdsfw.plugin_rules import hook_arguments
 
 ROOT = Path(__file__).parents[1]
 CORE = ROOT / "gdsfw-core"
-VENDOR_WORDS = re.compile(r"cufile|hipfile|cuda|rocm|nvidia|amdgpu|\bamd\b|\bhip\b", re.IGNORECASE)
+#: The array interface has the vendor's word in its name, whoever implements it.
+VENDOR_WORDS = re.compile(
+    r"cufile|hipfile|(?<!__)cuda(?!_array_interface__)|rocm|nvidia|amdgpu|\bamd\b|\bhip\b", re.IGNORECASE
+)
 
 PYTHON_FILES = sorted(path for member in ROOT.glob("gdsfw-*") for path in (member / "src").rglob("*.py"))
 C_FILES = sorted((CORE / "native").rglob("*.[ch]"))
@@ -24,7 +27,7 @@ CORE_TEXTS = [
     path
     for folder in ("src", "native")
     for path in sorted((CORE / folder).rglob("*"))
-    if path.suffix in (".py", ".c", ".h", ".map", ".txt", ".yaml", ".json", ".html")
+    if path.suffix in (".py", ".c", ".cpp", ".h", ".map", ".txt", ".yaml", ".json", ".html")
 ]
 
 

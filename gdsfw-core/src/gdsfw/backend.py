@@ -33,6 +33,7 @@ class IOPathInfo:
         reads, writes: which directions it has.
         page_cache: it works on the file's pages in memory: `direct: auto` means false, `direct: true` is refused.
         summary: one line for `gdsfw backends`.
+        locks_buffers: registered buffers count against the user's limit on locked memory; the plan looks at it.
     """
 
     name: str
@@ -42,6 +43,7 @@ class IOPathInfo:
     writes: bool = True
     summary: str = ""
     page_cache: bool = False
+    locks_buffers: bool = False
 
 
 @dataclass(frozen=True)
@@ -203,7 +205,7 @@ class Mapped:
     Args:
         address: of the file's first byte, as the device sees it.
         device: ordinal.
-        dlpack_type: DLPack's number of the device's type (DLDeviceType: 2 CUDA, 10 ROCm).
+        dlpack_type: DLPack's number of the device's type (DLDeviceType).
         state: whatever the backend needs to undo it.
     """
 

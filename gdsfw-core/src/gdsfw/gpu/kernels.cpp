@@ -1,4 +1,4 @@
-// kernels.cpp - what runs on the device: one source for CUDA (NVRTC), HIP (hipRTC) and, in tests, the host's compiler.
+// kernels.cpp - what runs on the device: one source for the vendors' run-time compilers and, in tests, the host's own.
 //
 // Needs no header. Blocks are moved by teams of 32 threads; no kernel relies on the width of a warp or on shared
 // memory. The pattern is that of native/pattern.c, whose bytes these kernels produce exactly.
