@@ -29,9 +29,21 @@ def gdsfw_backend() -> BackendInfo:
         memory=("host", "hugepage"),
         options=PosixOptions,
         io_paths=(
-            IOPathInfo("auto", native=True, max_iodepth=0, summary="io_uring where iodepth is above 1, else psync"),
+            IOPathInfo(
+                "auto",
+                native=True,
+                max_iodepth=0,
+                locks_buffers=True,
+                summary="io_uring where iodepth is above 1, else psync",
+            ),
             IOPathInfo("psync", native=True, summary="pread(2) and pwrite(2), one I/O at a time"),
-            IOPathInfo("io_uring", native=True, max_iodepth=0, summary="io_uring(7), any depth; needs Linux 5.6"),
+            IOPathInfo(
+                "io_uring",
+                native=True,
+                max_iodepth=0,
+                locks_buffers=True,
+                summary="io_uring(7), any depth; needs Linux 5.6",
+            ),
         ),
         capabilities=frozenset({"data", "direct", "flush", "shared_files", "sparse"}),
     )

@@ -7,12 +7,11 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gdsfw import memlock
 from gdsfw.backend import Buffer, Check
 from gdsfw.engine import native, native_uring
 from gdsfw.engine.native import UringOptions
 from gdsfw.storage import alignment, filesystems
-
-from gdsfw_posix import memlock
 
 if TYPE_CHECKING:
     from gdsfw.host import Host

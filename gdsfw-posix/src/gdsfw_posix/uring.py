@@ -7,12 +7,12 @@ import errno
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from gdsfw import memlock
 from gdsfw.backend import IOPath
 from gdsfw.engine import native, native_uring
 from gdsfw.engine.native import UringOptions
 from gdsfw.errors import UnavailableError
 
-from gdsfw_posix import memlock
 from gdsfw_posix.options import PosixOptions
 from gdsfw_posix.psync import descriptor, psync_path
 
@@ -86,9 +86,11 @@ def _registered(
 ) -> tuple[UringOptions, list[str]]:
     """Options of a queue that the kernel opens, and what had to be left out."""
     once = request.register_buffers == "once"
+    limit, needed = memlock.limit(), worker.job.numjobs * buffer.nbytes
+    within = limit is None or needed <= limit  # the plan has said so where it is not
     files = once if options.fixed_files is None else options.fixed_files
     chosen = UringOptions(
-        fixed_buffers=once,
+        fixed_buffers=once and within,
         fixed_files=files,
         sqpoll=options.sqpoll,
         sqpoll_idle_ms=options.sqpoll_idle_ms,
@@ -96,7 +98,7 @@ def _registered(
     )
     notes: list[str] = []
     # Each round leaves out one kind of registration at most, so this ends.
-    while refusal := _refusal(worker, chosen, buffer, values, request.iodepth):
+    while refusal := native_uring.try_uring(chosen, buffer, values, request.iodepth):
         kind = {native_uring.BUFFERS: "fixed_buffers", native_uring.FILES: "fixed_files"}.get(refusal.step)
         if kind is None or _insists(worker, options, kind, request):
             raise UnavailableError(refusal.message, hint=refusal.hint)
@@ -104,19 +106,6 @@ def _registered(
         what = "the buffer" if kind == "fixed_buffers" else "the files"
         notes.append(f"{what} went unregistered: {refusal.message}; {refusal.hint}")
     return chosen, notes
-
-
-def _refusal(
-    worker: Worker, options: UringOptions, buffer: Buffer, values: Sequence[int], iodepth: int
-) -> native_uring.Refusal | None:
-    """What the kernel says of a queue like this one, and what it would say once every worker has one."""
-    refusal = native_uring.try_uring(options, buffer, values, iodepth)
-    if refusal is not None or not options.fixed_buffers:
-        return refusal
-    limit, needed = memlock.limit(), worker.job.numjobs * buffer.nbytes
-    if limit is None or needed <= limit:
-        return None
-    return native_uring.explain(native_uring.BUFFERS, errno.ENOMEM, options, needed)
 
 
 def _insists(worker: Worker, options: PosixOptions, kind: str, request: Request) -> bool:

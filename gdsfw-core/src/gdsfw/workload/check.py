@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from gdsfw.workload.complaints import Complaints
+from gdsfw.workload.locked import HINT, beyond_limit, insists
 from gdsfw.workload.units import approximate
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ def check_plan(plan: Plan, workload: Workload, machine: Machine) -> None:
     for job in plan.jobs:
         _check_alignment(job, machine, complaints)
         _check_page_cache(job, complaints)
+        _check_locked_memory(job, machine, complaints)
     _check_processes(plan, complaints)
     complaints.raise_if_any()
 
@@ -186,6 +188,15 @@ def _check_page_cache(plan: JobPlan, complaints: Complaints) -> None:
     if info is not None and info.page_cache and plan.job.direct == "true":
         message = f"direct: true, but io_path {info.name} works on the file's pages in the page cache"
         complaints.wrong(plan.job.name, "direct", message, "direct: auto or false, or another io_path")
+
+
+def _check_locked_memory(plan: JobPlan, machine: Machine, complaints: Complaints) -> None:
+    """A registration that the job insists on and the limit on locked memory does not allow."""
+    nbytes = sum(worker.buffer_nbytes for worker in plan.workers)
+    path = plan.backend.io_path(plan.io_path)
+    message = beyond_limit(plan.job, path, plan.iodepth, nbytes, machine.lockable_memory())
+    if message and insists(plan.job):
+        complaints.wrong(plan.job.name, "register_buffers", message, HINT)
 
 
 def _check_alignment(plan: JobPlan, machine: Machine, complaints: Complaints) -> None:

@@ -33,6 +33,12 @@ class Machine:
         limits = [limit for limit in (self._available(), self._group_headroom()) if limit is not None]
         return min(limits, default=None)
 
+    def lockable_memory(self) -> int | None:
+        """Bytes that this user may lock; None: no limit."""
+        from gdsfw import memlock
+
+        return memlock.limit()
+
     def cpus(self) -> tuple[int, ...]:
         """CPUs that this process may run on."""
         if hasattr(os, "sched_getaffinity"):

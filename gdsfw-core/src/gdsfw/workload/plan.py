@@ -14,6 +14,7 @@ from gdsfw.workload.check import check_plan
 from gdsfw.workload.complaints import Complaints
 from gdsfw.workload.files import FilePlanner
 from gdsfw.workload.known_files import KnownFiles
+from gdsfw.workload.locked import HINT, beyond_limit, insists
 from gdsfw.workload.machine import Machine
 from gdsfw.workload.once_options import Processes
 from gdsfw.workload.placement import DeviceLister, Placement
@@ -23,8 +24,9 @@ from gdsfw.workload.selection import Selection
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from gdsfw.workload.model import Point, Workload
+    from gdsfw.workload.model import Job, Point, Workload
     from gdsfw.workload.options import Plugins
+    from gdsfw.workload.selection import Chosen
 
 
 def make_plan(
@@ -162,9 +164,17 @@ class _Planner:
             point=dict(values),
             repetition=repetition,
             iodepth=chosen.iodepth,
-            notes=chosen.notes,
+            notes=(*chosen.notes, *self._locked_note(job, chosen, nbytes)),
             allow_destroy=self._allow_destroy,
         )
+
+    def _locked_note(self, job: Job, chosen: Chosen, nbytes: int) -> Iterator[str]:
+        """Buffers that will go unregistered; a job that insists on registering them is refused by the check."""
+        path = chosen.backend.io_path(chosen.io_path)
+        limit = self.machine.lockable_memory()
+        message = beyond_limit(job, path, chosen.iodepth, nbytes * job.numjobs, limit)
+        if message and not insists(job):
+            yield f"{message}; they go unregistered: {HINT}"
 
 
 def _block_devices(names: Sequence[str]) -> tuple[str, ...]:
