@@ -72,7 +72,7 @@ def test_a_run_without_any_io_is_still_a_document_of_numbers(document: Document)
 
 
 def test_fio_plot_reads_and_draws_it(write: Any, command: Any, tmp_path: Path) -> None:
-    """fio-plot is no dependency of the tests: `pip install fio-plot` lets this one run."""
+    """Where fio-plot of the test group is not installed, nothing is drawn."""
     pytest.importorskip("fio_plot", reason="fio-plot is not installed")
     folder = tmp_path / "runs"
     folder.mkdir()
