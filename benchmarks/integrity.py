@@ -33,7 +33,8 @@ def verify(bench: Bench) -> Iterator[Case]:
         "end_fsync": False,
     }  # fmt: skip
     fio = (
-        "--ioengine=psync", "--rw=randrw", "--rwmixread=70", "--bs=16k", "--size=1g", "--verify=crc32c", "--verify_state_save=0",
+        "--ioengine=psync", "--rw=randrw", "--rwmixread=70", "--bs=16k", "--size=1g", "--verify=crc32c",
+        "--verify_state_save=0",
         f"--filename={bench.memory / 'fio'}", "--thread", "--invalidate=0",
     )  # fmt: skip
     yield Case(
