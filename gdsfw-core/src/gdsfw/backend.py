@@ -93,7 +93,16 @@ class Device:
 
 @dataclass(frozen=True)
 class Check:
-    """One finding of a probe. `unknown` is for what could not be looked at (needs root): never a quiet "fail"."""
+    """One finding of a probe. `unknown` is for what could not be looked at (needs root): never a quiet "fail".
+
+    Args:
+        seen, needed: the value found and the one that direct I/O or the backend wants.
+        meaning: what it means, in a sentence.
+        verify, fix: commands for a shell, or the step to take.
+        blocks_direct: a `fail` that keeps I/O from being direct; without it a `fail` makes the backend unusable.
+        id: name that the documentation lists the check by; made from `name` when empty.
+        rank: place among several blockers; the lowest is to be mended first.
+    """
 
     name: str
     state: Literal["ok", "warn", "fail", "unknown"]
@@ -103,6 +112,8 @@ class Check:
     verify: str = ""
     fix: str = ""
     blocks_direct: bool = False
+    id: str = ""
+    rank: int = 50
 
 
 @dataclass(frozen=True)

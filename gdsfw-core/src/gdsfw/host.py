@@ -39,6 +39,44 @@ class Host:
         finally:
             os.close(descriptor)
 
+    def read_bytes(self, path: str, most: int = 4096) -> bytes:
+        """The first `most` bytes of a file; empty when it cannot be read."""
+        try:
+            descriptor = os.open(self._place(path), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        except (OSError, ValueError):
+            return b""
+        try:
+            return os.read(descriptor, most)
+        except OSError:
+            return b""
+        finally:
+            os.close(descriptor)
+
+    def has_word(self, path: str, word: str) -> bool | None:
+        """Whether a file of any length has `word` in it; None when it cannot be read or is empty."""
+        seen, tail = False, b""
+        try:
+            with self._place(path).open("rb") as file:
+                while piece := file.read(1 << 20):
+                    seen = True
+                    if word.encode() in tail + piece:
+                        return True
+                    tail = piece[-len(word) :]
+        except (OSError, ValueError):
+            return None
+        return False if seen else None
+
+    def resolve(self, path: str) -> str | None:
+        """`path` with its symbolic links followed, as an absolute path of that machine; None when nothing is there."""
+        try:
+            root = os.path.realpath(self.root)
+            real = os.path.realpath(self._place(path))
+        except (OSError, ValueError):
+            return None
+        if not os.path.lexists(real):
+            return None
+        return real if root == "/" else "/" + os.path.relpath(real, root)
+
     def exists(self, path: str) -> bool:
         """Whether there is something at `path`; a broken symbolic link counts."""
         try:

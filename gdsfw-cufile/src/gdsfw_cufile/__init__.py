@@ -18,11 +18,11 @@ __version__ = "0.1.0"
 def _vendor() -> Vendor:
     from gdsfw.gpu.vendor import Vendor
 
-    from gdsfw_cufile.configuration import probe
     from gdsfw_cufile.errors import explain
     from gdsfw_cufile.library import CuFileLibrary
     from gdsfw_cufile.options import CuFileOptions
     from gdsfw_cufile.pieces import PIECES
+    from gdsfw_cufile.probe import probe
     from gdsfw_cufile.runtime import CudaRuntime
 
     return Vendor(

@@ -21,8 +21,9 @@ def _vendor() -> Vendor:
 
     from gdsfw_hipfile.errors import explain
     from gdsfw_hipfile.library import HipFileLibrary
-    from gdsfw_hipfile.options import HipFileOptions, probe
+    from gdsfw_hipfile.options import HipFileOptions
     from gdsfw_hipfile.pieces import PIECES
+    from gdsfw_hipfile.probe import probe
     from gdsfw_hipfile.runtime import HipRuntime
 
     return Vendor(

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-from gdsfw.backend import Check
 from gdsfw.gpu.family import StagingOptions
 from pydantic import Field
-
-if TYPE_CHECKING:
-    from gdsfw.host import Host
 
 _ONCE: dict[str, Any] = {"once_per_process": True}
 _ALLOW, _FORCE = "HIPFILE_ALLOW_COMPAT_MODE", "HIPFILE_FORCE_COMPAT_MODE"
@@ -53,10 +49,3 @@ def in_force() -> list[str]:
     if os.environ.get(_UNSUPPORTED) == "true":
         lines.append(f"{_UNSUPPORTED}=true skips the library's check of the file system and can corrupt data")
     return lines
-
-
-def probe(host: Host) -> list[Check]:
-    """Settings of this process that `gdsfw backends` should show."""
-    if not host.live or os.environ.get(_UNSUPPORTED) != "true":
-        return []
-    return [Check("settings", "warn", in_force()[-1], fix=f"unset {_UNSUPPORTED}")]

@@ -14,6 +14,8 @@ from gdsfw import hookimpl
 from gdsfw.backend import BackendInfo, Buffer, Check, Device, ErrorInfo, FileHandle, IOPath, Mapped, Request, Worker
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from gdsfw.errors import Domain
     from gdsfw.gpu.family import Family
     from gdsfw.gpu.vendor import Vendor
@@ -61,12 +63,12 @@ class GpuPlugin:
         )
 
     @hookimpl
-    def gdsfw_probe(self, host: Host) -> list[Check]:
+    def gdsfw_probe(self, directory: Path, host: Host) -> list[Check]:
         """Say which pieces are there, and what the vendor knows beside them."""
         from gdsfw.gpu.presence import check
 
         vendor = self._vendor()
-        return [*(check(piece, host) for piece in vendor.pieces), *vendor.probe(host)]
+        return [*(check(piece, host) for piece in vendor.pieces), *vendor.probe(directory, host)]
 
     @hookimpl
     def gdsfw_devices(self) -> list[Device]:

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from gdsfw.backend import Check, Device, ErrorInfo, FileHandle, Transport
     from gdsfw.errors import Domain
     from gdsfw.gpu.family import StagingOptions
@@ -125,7 +127,7 @@ class FileLibrary(Protocol):
         """The way bytes took since `before`; `unknown` when the evidence does not decide."""
 
 
-def _nothing(host: Host) -> list[Check]:
+def _nothing(directory: Path, host: Host) -> list[Check]:
     return []
 
 
@@ -141,7 +143,7 @@ class Vendor:
         runtime, library: called once, when first needed; raise UnavailableError with what to install.
         dlpack_type: DLPack's number of the devices' type (DLDeviceType).
         explain: meaning of GPU and file library codes, or None for one it does not know.
-        probe: what to say of a machine beside its pieces.
+        probe: what to say, beside its pieces, of a machine and of files in a directory of it.
     """
 
     name: str
@@ -153,4 +155,4 @@ class Vendor:
     library: Callable[[], FileLibrary]
     explain: Callable[[Domain, int], ErrorInfo | None]
     dlpack_type: int
-    probe: Callable[[Host], list[Check]] = _nothing
+    probe: Callable[[Path, Host], list[Check]] = _nothing
