@@ -6,14 +6,17 @@ import json
 import os
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gdsfw.backend import Check
 from gdsfw.doctor.volume import Volume, volume_of
 from gdsfw.gpu.checks import kernel, pci
 from gdsfw.gpu.checks.storage import StorageRules, storage_checks
-from gdsfw.host import Host
 
 from gdsfw_cufile import configuration
+
+if TYPE_CHECKING:
+    from gdsfw.host import Host
 
 VENDOR_ID = "0x10de"
 FOLDER = "/proc/driver/nvidia-fs"
@@ -119,7 +122,7 @@ def _nvidia_fs(host: Host, volume: Volume, settings: dict[str, object]) -> list[
             Check(
                 "nvidia-fs", "fail", f"not loaded ({FOLDER} is absent)", "the module, or CUFILE_USE_PCIP2PDMA=true",
                 "cuFile bounces through host memory, and says so in its log only", "lsmod | grep nvidia_fs",
-                "apt install nvidia-fs-dkms && modprobe nvidia-fs; or, from CUDA 12.8 on, set CUFILE_USE_PCIP2PDMA=true",
+                "apt install nvidia-fs-dkms && modprobe nvidia-fs; or, from CUDA 12.8 on, CUFILE_USE_PCIP2PDMA=true",
                 True, "cufile.nvidia_fs", 20,
             )
         ]  # fmt: skip

@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gdsfw.backend import Check
 from gdsfw.doctor.volume import volume_of
 from gdsfw.gpu.checks import kernel, pci
 from gdsfw.gpu.checks.storage import StorageRules, storage_checks
-from gdsfw.host import Host
+
+if TYPE_CHECKING:
+    from gdsfw.host import Host
 
 VENDOR_ID = "0x1002"
 #: hipFile's limitations page: a local NVMe device, a partition of it, or LVM on it; NFS over RDMA has a guide.

@@ -195,9 +195,11 @@ def machine_kind(host: Host, directory: str) -> Check:
     hints = []
     if "microsoft" in release:
         hints.append("WSL")
-    if host.exists("/.dockerenv") or host.exists("/run/.containerenv"):
-        hints.append("container")
-    elif any(word in (host.read("/proc/1/cgroup") or "") for word in ("docker", "kubepods", "containerd", "lxc")):
+    if (
+        host.exists("/.dockerenv")
+        or host.exists("/run/.containerenv")
+        or any(word in (host.read("/proc/1/cgroup") or "") for word in ("docker", "kubepods", "containerd", "lxc"))
+    ):
         hints.append("container")
     flags = (host.read("/proc/cpuinfo") or "").partition("flags")[2].partition("\n")[0].split()
     if "hypervisor" in flags and "WSL" not in hints:

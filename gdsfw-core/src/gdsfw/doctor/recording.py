@@ -22,8 +22,9 @@ _PERSONAL = (
     (re.compile(r"\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b"), _ZERO_UUID),
     (re.compile(r"\b(LVM|CRYPT|mpath|DMRAID)-\S+"), r"\1-0"),
     (re.compile(r"\b(?:[0-9a-fA-F]{2}:){5}[0-9a-fA-F]{2}\b"), "00:00:00:00:00:00"),
-    (re.compile(r"(?<![\d.])(?:\d{1,3}\.){3}\d{1,3}(?![\d.])"), "0.0.0.0"),  # noqa: S104
-    (re.compile(r"\b(?:[0-9a-fA-F]{1,4}:){3,7}[0-9a-fA-F]{1,4}\b"), "::"),
+    (re.compile(r"(?<![\d.])(?:\d{1,3}\.){3}\d{1,3}(?![\d.])"), "0.0.0.0"),
+    (re.compile(r"\b(?=[0-9a-fA-F:]*[0-9a-fA-F]{3})(?:[0-9a-fA-F]{1,4}:){3,7}[0-9a-fA-F]{1,4}\b"), "::"),
+    (re.compile(r"\b[0-9a-fA-F:]{2,}::[0-9a-fA-F:.]*"), "::"),
     (re.compile(r"\b[0-9a-fA-F]{32,}\b"), "0"),
     (re.compile(r"/home/[^/\s,]+"), "/home/user"),
     (re.compile(r"\((?:builder|root|[\w.-]+)@[\w.-]+\)"), "(user@host)"),

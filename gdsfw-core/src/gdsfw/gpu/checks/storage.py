@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gdsfw.backend import Check
-from gdsfw.doctor.volume import Layer, Volume
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from gdsfw.doctor.volume import Layer, Volume
 
 
 @dataclass(frozen=True)
