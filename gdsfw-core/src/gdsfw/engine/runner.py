@@ -64,6 +64,7 @@ class Runner:
         if self._interrupts.flag.is_set():
             codes.append(ExitCode.INTERRUPTED)
         code = worst(codes)
+        checks, why_not_direct = self._static_checks()
         return RunResult(
             status=status_of(code),
             exit_code=int(code),
@@ -77,8 +78,9 @@ class Runner:
             host=host_facts(_directories(self._plan)),
             plan=_plan_json(self._plan),
             jobs=self._jobs,
-            notes=[*self._plan.notes, *self._processes(), *self._left_out()],
+            notes=[*self._plan.notes, *self._processes(), *self._left_out(), *why_not_direct],
             errors=self._errors,
+            checks=checks,
         )
 
     def _stages(self) -> Stages:
@@ -87,6 +89,14 @@ class Runner:
         if self._plan.needs_children or used_otherwise(self._plan.jobs):
             return InChildren(self._plan, *parts)
         return InProcess(*parts)
+
+    def _static_checks(self) -> tuple[dict[str, list[dict[str, Any]]], list[str]]:
+        """Of GPU backends that ran; imported for those alone."""
+        if not any("devices" in job.backend.capabilities for job in self._plan.jobs):
+            return {}, []
+        from gdsfw.doctor.static import static_checks
+
+        return static_checks(self._plugins, self._jobs, _directories(self._plan))
 
     def _processes(self) -> list[str]:
         count = len({stage.process for stage in self._plan.stages})

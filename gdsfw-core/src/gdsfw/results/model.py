@@ -232,7 +232,11 @@ class JobResult:
 
 @dataclass(frozen=True)
 class RunResult:
-    """A whole run. started and ended in UTC, ISO 8601."""
+    """A whole run. started and ended in UTC, ISO 8601.
+
+    Args:
+        checks: of each GPU backend that ran, what `gdsfw doctor --no-io` would say of it.
+    """
 
     status: Status
     exit_code: int
@@ -247,6 +251,7 @@ class RunResult:
     jobs: list[JobResult]
     notes: list[str] = field(default_factory=list)
     errors: list[ErrorResult] = field(default_factory=list)
+    checks: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     schema: str = SCHEMA
 
     def to_json(self) -> dict[str, Any]:

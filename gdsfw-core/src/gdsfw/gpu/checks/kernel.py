@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from gdsfw.host import Host
 
 _DEVICES = "/sys/bus/pci/devices"
-#: Extended capability Access Control Services, and its bits for request and completion redirect (PCIe base spec 7.7.11).
+#: Extended capability Access Control Services, its bits for request and completion redirect (PCIe base spec 7.7.11).
 _ACS_ID, _ACS_CONTROL, _ACS_REDIRECT = 0x0D, 6, 0x0C
 
 
