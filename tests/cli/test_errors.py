@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -173,3 +174,15 @@ def test_a_file_name_that_is_no_text_does_not_break_the_message(failing: Site) -
     assert done.returncode == 2
     assert b"w\\udcff.yaml" in done.stderr
     assert b"Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("stream", [">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-"])
+def test_a_closed_standard_stream_is_nobodys_file(stream: str, tmp_path: Path) -> None:
+    """A file opened first would get the stream's number, and what is printed would go into it."""
+    job = {"name": "w", "backend": "posix", "rw": "write", "size": "64KiB", "verify": True}
+    jobs = [job, {**job, "name": "r", "rw": "read", "files_from": "w"}]
+    (tmp_path / "w.yaml").write_text(json.dumps({"version": 1, "jobs": jobs}))
+    command = f"{sys.executable} -m gdsfw run w.yaml -o r.json {stream}"
+    done = subprocess.run(["sh", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert json.loads((tmp_path / "r.json").read_text())["jobs"][1]["verify"]["checked_bytes"] == 65536

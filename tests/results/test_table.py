@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from io import StringIO
 from pathlib import Path
 
+import pytest
+from gdsfw.results.model import RunResult
+from gdsfw.results.table import print_table
 from helpers.running import Gdsfw
 
 
@@ -30,3 +35,32 @@ def test_a_job_that_never_measured_has_an_error_and_no_row(tmp_path: Path) -> No
     assert ended.code == 3
     assert "no such file" in ended.stderr
     assert "IOPS" not in ended.stdout
+
+
+@pytest.mark.parametrize("width", [60, 80, 120, 200])
+def test_no_figure_is_cut_on_a_narrow_terminal(document_text: str, width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    result = RunResult.from_json(json.loads(document_text))
+
+    class Terminal(StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    stream = Terminal()
+    print_table(result, stream)
+    shown = stream.getvalue()
+    assert "…" not in shown
+    assert "bandwidth" in shown
+    assert ("p99.9" in shown) == (width == 200)
+
+
+def test_what_is_no_terminal_gets_every_column_of_any_width(document_text: str) -> None:
+    document = json.loads(document_text)
+    for job in document["jobs"]:
+        job["label"] = "long " * 60
+    stream = StringIO()
+    print_table(RunResult.from_json(document), stream)
+    shown = stream.getvalue()
+    assert "…" not in shown
+    assert "p99.9" in shown
+    assert "long " * 60 in shown

@@ -315,3 +315,23 @@ def test_direct_true_is_refused_where_an_odd_end_shares_a_page_with_blocks(gdsfw
     ended = gdsfw.ended(gdsfw.start(gdsfw.write(job)))
     assert ended.code in (2, 3)
     assert "direct" in ended.stderr
+
+
+def test_a_folder_that_takes_no_results_costs_none(gdsfw: Gdsfw) -> None:
+    """Where gdsfw-results/ would be, a file of the user's is."""
+    (gdsfw.folder / "gdsfw-results").write_text("mine")
+    path = gdsfw.write({"name": "n", "backend": "noop", "rw": "read", "size": "1MiB"})
+    kept = gdsfw.folder / "tmp"
+    kept.mkdir()
+    done = subprocess.run(
+        [sys.executable, "-m", "gdsfw", "run", str(path)],
+        cwd=gdsfw.folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "TMPDIR": str(kept)},
+    )
+    assert done.returncode == 0, done.stderr
+    (rescued,) = kept.iterdir()
+    assert json.loads(rescued.read_text())["status"] == "done"
+    assert str(rescued) in done.stderr

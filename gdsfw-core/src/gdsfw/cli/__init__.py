@@ -47,6 +47,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     Args:
         arguments: without the program's name; sys.argv by default.
     """
+    _fill_standard_streams()
     given = sys.argv[1:] if arguments is None else arguments
     debug, left = _take_debug(given)
     # A file name may hold bytes that are no text: show them escaped instead of failing.
@@ -54,6 +55,16 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     raise SystemExit(_run(left, given, debug))
+
+
+def _fill_standard_streams() -> None:
+    """With a standard stream closed (`>&-`), the next file to be opened would take its number and what is printed."""
+    while (fd := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(fd)
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: PTH123, SIM115 - for as long as the process
 
 
 def _take_debug(arguments: list[str]) -> tuple[bool, list[str]]:

@@ -144,9 +144,7 @@ def _save(
         name = "result" if form is Form.json else "report"
         places[name] = save(text_of(result, form), destination)
     if form is not Form.json or (destination is None and not to_stdout):
-        path = default_path(source)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        places["result"] = save(text_of(result, Form.json), path)
+        places["result"] = save(text_of(result, Form.json), default_path(source))
     return places
 
 

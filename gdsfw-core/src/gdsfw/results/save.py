@@ -41,11 +41,12 @@ def check_output(path: Path, force: bool) -> None:
 
 
 def save(text: str, path: Path) -> Path:
-    """Write a result and return where it is: at `path`, or in the temporary folder if that fails."""
+    """Write a result and return where it is: at `path`, whose folder is made, or else in the temporary folder."""
     if path.exists() and not path.is_file():  # /dev/stdout, a FIFO
         path.write_text(text, encoding="utf-8")
         return path
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         return _replace(text, path)
     except OSError as error:
         rescued = Path(tempfile.gettempdir()) / f"gdsfw-{os.getpid()}-{path.name}"

@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from typing import IO, TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
     from gdsfw.results.model import DeviceRow, DirectionResult, JobResult, RunResult
 
 #: Errors of one job that are shown; the result has them all.
@@ -26,30 +29,59 @@ _COLUMNS = (
     "path",
     "verify",
 )
+#: What a narrow terminal does without, the first first. The result has it all.
+_DISPENSABLE = ("p99.9", "p50", "max", "CPU", "qd x jobs", "bs", "verify", "p99", "path")
+#: Columns of what is no terminal: more than any table.
+_ANY_WIDTH = 10_000
 
 
 def print_table(result: RunResult, stream: IO[str]) -> None:
     """Figures of every job, then what is worth knowing about it: path, warnings, errors."""
-    from rich.box import SIMPLE_HEAD
     from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
 
     terminal = stream.isatty()
-    console = Console(file=stream, width=None if terminal else 200, highlight=False, soft_wrap=not terminal)
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for index, name in enumerate(_COLUMNS):
-        table.add_column(name, justify="left" if index in (0, 1, 12) else "right", no_wrap=True)
-    for job in result.jobs:
-        for row in _rows(job):
-            table.add_row(*map(Text, row))  # as text: a label's brackets are no markup
+    console = Console(file=stream, width=None if terminal else _ANY_WIDTH, highlight=False, soft_wrap=not terminal)
+    table = _fitting(result, console)
     if table.row_count:
-        console.print(table)
+        wide = _width(table, console) > console.width  # then the terminal folds it: whole, if not pretty
+        shown_on = Console(file=stream, width=_ANY_WIDTH, highlight=False, soft_wrap=True) if wide else console
+        shown_on.print(table)
     for job in result.jobs:
         for line in _lines(job):
             console.print(line, markup=False)
     for note in result.notes:
         console.print(f"note: {note}", markup=False)
+
+
+def _fitting(result: RunResult, console: Console) -> Table:
+    """The table, without the columns that a narrow terminal has no room for: a figure cut in half is worth nothing."""
+    left_out: list[str] = []
+    table = _table(result, left_out)
+    for name in _DISPENSABLE:
+        if _width(table, console) <= console.width:
+            break
+        left_out.append(name)
+        table = _table(result, left_out)
+    return table
+
+
+def _width(table: Table, console: Console) -> int:
+    return console.measure(table, options=console.options.update(width=_ANY_WIDTH)).maximum
+
+
+def _table(result: RunResult, left_out: Sequence[str]) -> Table:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    kept = [index for index, name in enumerate(_COLUMNS) if name not in left_out]
+    for index in kept:
+        table.add_column(_COLUMNS[index], justify="left" if index in (0, 1, 12) else "right", no_wrap=True)
+    for job in result.jobs:
+        for row in _rows(job):
+            table.add_row(*(Text(row[index]) for index in kept))  # as text: a label's brackets are no markup
+    return table
 
 
 def _rows(job: JobResult) -> list[Sequence[str]]:
