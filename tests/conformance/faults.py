@@ -34,7 +34,7 @@ _FLUSH = (
 )
 _FREE = "    host_memory.free(buffer)\n"
 _ALLOC = "    return host_memory.allocate(nbytes, memory, alignment)\n"
-_PATH = '    return IOPath("copy", files, python=Copy(buffer.host_view))\n'
+_PATH = '    return IOPath("copy", files, python=_Copy(buffer.host_view))\n'
 _HOOK = "\n\n@hookimpl\ndef "
 
 FAULTS = {
@@ -119,7 +119,7 @@ FAULTS = {
         "TestErrors::test_writing_to_a_file_that_was_opened_for_reading_fails",
     ),
     "an error without a text": Fault(
-        'UnavailableError(f"ramdisk: there is no file {target.name!r}", hint="write it in an earlier job")\n',
+        'UnavailableError(f"there is no file {target.name!r}", hint="write it in an earlier job")\n',
         "UnavailableError('')\n",
         "TestFiles::test_a_missing_file_cannot_be_opened_for_reading",
     ),

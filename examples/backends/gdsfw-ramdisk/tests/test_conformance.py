@@ -1,7 +1,5 @@
 """gdsfw's conformance kit, run on this backend."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -24,10 +24,11 @@ COMMANDS = {
     "init": Entry("gdsfw.cli.init", "Write a workload to start from."),
     "backends": Entry("gdsfw.cli.backends", "List backends and plugins: what is usable, and why not."),
     "devices": Entry("gdsfw.cli.devices", "List the devices that workers can be put on."),
-    "doctor": Entry("gdsfw.cli.doctor", "Say why direct GPU I/O is not happening, and what would mend it."),
+    "doctor": Entry("gdsfw.cli.doctor", "Say why direct GPU I/O is not happening, and what mends it."),
     "compare": Entry("gdsfw.cli.compare", "Compare results, and fail beyond a limit."),
     "report": Entry("gdsfw.cli.report", "Turn a result into HTML, CSV or fio's JSON."),
     "clean": Entry("gdsfw.cli.clean", "Delete the files that gdsfw created."),
+    "new-backend": Entry("gdsfw.cli.new_backend", "Write the distribution of a new backend."),
     "version": Entry("gdsfw.cli.version", "Show the versions of gdsfw, its engine and its plugins."),
 }
 

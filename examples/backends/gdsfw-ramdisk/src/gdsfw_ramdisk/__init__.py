@@ -1,11 +1,8 @@
 """A gdsfw backend that keeps files in this process's memory: complete, small, pure Python."""
 
-from __future__ import annotations
-
 import errno
 import os
 import threading
-from collections.abc import Sequence
 from dataclasses import replace
 
 from gdsfw import hookimpl, host_memory
@@ -13,31 +10,23 @@ from gdsfw.backend import BackendInfo, Buffer, FileHandle, IOPath, IOPathInfo, T
 from gdsfw.errors import UnavailableError
 
 __version__ = "0.1.0"
-
-#: Files by name. They live as long as the process, so that one job can read what another one wrote.
-FILES: dict[str, bytearray] = {}
-#: Two workers may make one file longer at the same time.
-_growing = threading.Lock()
+FILES: dict[str, bytearray] = {}  # by name; they live as long as the process, so that later jobs can read them
+_growing = threading.Lock()  # two workers may make one file longer at the same time
 
 
 @hookimpl
 def gdsfw_backend() -> BackendInfo:
     """What it is called and what it can do. Names are its own: they are no paths of this machine."""
-    return BackendInfo(
-        name="ramdisk",
-        title="Files in this process's memory",
-        version=__version__,
-        io_paths=(IOPathInfo("copy", native=False, summary="copies between two places in memory, in Python"),),
-        capabilities=frozenset({"data", "flush", "shared_files", "sparse"}),
-        namespace="own",
-    )
+    path = IOPathInfo("copy", native=False, summary="copies between two places in memory, in Python")
+    able = frozenset({"data", "flush", "shared_files", "sparse"})
+    return BackendInfo("ramdisk", "Files in memory", __version__, (path,), capabilities=able, namespace="own")
 
 
 @hookimpl
 def gdsfw_open_file(target: Target, mode: str) -> FileHandle:
     """Find a file, or make it where the job may; the handle says how long it is now."""
     if target.name not in FILES and not (mode == "rw" and target.create):
-        raise UnavailableError(f"ramdisk: there is no file {target.name!r}", hint="write it in an earlier job")
+        raise UnavailableError(f"there is no file {target.name!r}", hint="write it in an earlier job")
     contents = FILES.setdefault(target.name, bytearray())
     return FileHandle(replace(target, nbytes=len(contents)), writable=mode == "rw", state=contents)
 
@@ -54,9 +43,7 @@ def gdsfw_free(buffer: Buffer) -> None:
     host_memory.free(buffer)
 
 
-class Copy:
-    """The data plane of one worker."""
-
+class _Copy:  # the data plane of one worker: while it measures, the loop calls these methods and no hook
     def __init__(self, buffer: memoryview) -> None:
         self._buffer = buffer
 
@@ -80,10 +67,10 @@ class Copy:
 
 
 @hookimpl
-def gdsfw_io(files: Sequence[FileHandle], buffer: Buffer) -> IOPath:
+def gdsfw_io(files: list[FileHandle], buffer: Buffer) -> IOPath:
     """One worker's way to its files."""
     assert buffer.host_view is not None
-    return IOPath("copy", files, python=Copy(buffer.host_view))
+    return IOPath("copy", files, python=_Copy(buffer.host_view))
 
 
 @hookimpl
