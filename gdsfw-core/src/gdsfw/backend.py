@@ -91,6 +91,10 @@ class Device:
     uuid: str | None = None
 
 
+#: What a probe can say of one thing.
+State = Literal["ok", "warn", "fail", "unknown"]
+
+
 @dataclass(frozen=True)
 class Check:
     """One finding of a probe. `unknown` is for what could not be looked at (needs root): never a quiet "fail".
@@ -105,7 +109,7 @@ class Check:
     """
 
     name: str
-    state: Literal["ok", "warn", "fail", "unknown"]
+    state: State
     seen: str
     needed: str = ""
     meaning: str = ""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+#: Where a recorded tree has the environment's variables that probes asked for, a line `NAME=value` each.
+ENVIRONMENT = "gdsfw-environment"
 #: More than any file of /proc and /sys that a probe reads.
 _MOST_BYTES = 1 << 20
 
@@ -16,11 +18,23 @@ class Host:
         root: folder that stands for `/`.
         live: false for a recorded tree: what it says is then no statement about this machine, and libraries and
             devices must not be asked.
+        asks: probes may ask drivers and libraries, which takes time and can hang; otherwise they read files only.
     """
 
-    def __init__(self, root: str | Path = "/", live: bool = True) -> None:
+    def __init__(self, root: str | Path = "/", live: bool = True, asks: bool = False) -> None:
         self.root = Path(root)
         self.live = live
+        self.asks = asks and live
+
+    def variable(self, name: str) -> str | None:
+        """An environment variable of this process, or of the one that recorded the tree."""
+        if self.live:
+            return os.environ.get(name)
+        for line in (self.read(f"/{ENVIRONMENT}") or "").splitlines():
+            key, _, value = line.partition("=")
+            if key == name:
+                return value
+        return None
 
     def read(self, path: str) -> str | None:
         """Text of the file at the absolute `path`, without the final newline; None when it cannot be read.

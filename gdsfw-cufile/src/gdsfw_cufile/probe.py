@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +12,7 @@ from gdsfw.doctor.volume import Volume, volume_of
 from gdsfw.gpu.checks import kernel, pci
 from gdsfw.gpu.checks.storage import StorageRules, storage_checks
 
-from gdsfw_cufile import configuration
+from gdsfw_cufile import configuration, peer
 
 if TYPE_CHECKING:
     from gdsfw.host import Host
@@ -31,8 +30,6 @@ RULES = StorageRules(
 )
 #: What nvidia-fs calls the drivers that it hooks into, by file system; block devices are NVMe's.
 HOOKS = {"nfs": "rpcrdma", "nfs4": "rpcrdma", "lustre": "lnet", "wekafs": "wekafsio", "gpfs": "ibm_scale"}
-_BAR = 1
-_SMALL_BAR = 1 << 30
 
 
 def probe(directory: Path, host: Host) -> list[Check]:
@@ -40,7 +37,6 @@ def probe(directory: Path, host: Host) -> list[Check]:
     volume = volume_of(host, str(directory.absolute()) if host.live else str(directory))
     settings = _settings(host)
     found = pci.gpus(host, VENDOR_ID)
-    verify = "nvidia-smi -q -d MEMORY | grep -A3 BAR1"
     ends = tuple(gpu.address for gpu in found) + volume.pci
     return [
         *configuration.probe(host),
@@ -49,9 +45,13 @@ def probe(directory: Path, host: Host) -> list[Check]:
         *_nvidia_fs(host, volume, settings),
         *storage_checks(RULES, volume),
         *_udev(host, volume),
+        *peer.module_check(host),
+        *peer.pairing_check(host),
         kernel.p2pdma_check(host, RULES.backend, needed=False),
+        peer.setup_check(host, volume, wanted=_only_by_kernel(host, settings)),
+        *peer.attribute_check(host),
         *pci.virtual_functions(host, RULES.backend, found, ()),
-        *pci.bar_checks(host, RULES.backend, found, _BAR, _SMALL_BAR, verify),
+        *peer.bar_checks(host, found, settings),
         *pci.path_checks(host, RULES.backend, found, volume.pci),
         *pci.link_checks(host, RULES.backend, ends),
         kernel.iommu_check(host, RULES.backend),
@@ -61,7 +61,7 @@ def probe(directory: Path, host: Host) -> list[Check]:
 
 def _settings(host: Host) -> dict[str, object]:
     """The configuration in force, flat; variables of this process come before the file."""
-    named = os.environ.get(configuration.VARIABLE) if host.live else None
+    named = host.variable(configuration.VARIABLE)
     text = host.read(named or configuration.DEFAULT) or "{}"
     bare = re.sub(r'("(?:\\.|[^"\\\n])*")|//[^\n]*', lambda match: match[1] or "", text)
     try:
@@ -79,9 +79,14 @@ def _settings(host: Host) -> dict[str, object]:
         "CUFILE_USE_PCIP2PDMA": "use_pci_p2pdma",
     }
     for variable, key in names.items():
-        if host.live and variable in os.environ:
-            flat[key] = os.environ[variable].lower() in ("1", "true")
+        if (value := host.variable(variable)) is not None:
+            flat[key] = value.lower() in ("1", "true")
     return flat
+
+
+def _only_by_kernel(host: Host, settings: dict[str, object]) -> bool:
+    """Whether PCI P2PDMA is switched on and nvidia-fs is not there."""
+    return settings.get("use_pci_p2pdma") is True and not host.exists(FOLDER)
 
 
 def _compat(settings: dict[str, object]) -> list[Check]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +10,8 @@ from gdsfw.backend import Check
 from gdsfw.doctor.volume import volume_of
 from gdsfw.gpu.checks import kernel, pci
 from gdsfw.gpu.checks.storage import StorageRules, storage_checks
+
+from gdsfw_hipfile.pieces import RUNTIME
 
 if TYPE_CHECKING:
     from gdsfw.host import Host
@@ -27,11 +28,12 @@ RULES = StorageRules(
 #: Virtual functions of MI210, MI300X, MI308X, MI325X as a guest sees them (amdgpu's list of devices).
 VIRTUAL = frozenset({"0x7410", "0x74b5", "0x74b6", "0x74b9", "0x74bd"})
 SYMBOL = "kfd_ais_rw_file"
+#: What hipFile looks for in the runtime (its source, and ais-check).
+RUNTIME_SYMBOLS = ("hipAmdFileRead", "hipAmdFileWrite")
 NODES = "/sys/class/kfd/kfd/topology/nodes"
 #: Bit of a topology node's `capability` that newer amdgpu sets once AIS is ready on it.
 CAPABILITY = 1 << 6
 _BOOLEANS = ("HIPFILE_ALLOW_COMPAT_MODE", "HIPFILE_FORCE_COMPAT_MODE", "HIPFILE_UNSUPPORTED_FILE_SYSTEMS")
-_BAR = 0
 _SMALL_BAR = 1 << 32
 
 
@@ -41,13 +43,14 @@ def probe(directory: Path, host: Host) -> list[Check]:
     found = pci.gpus(host, VENDOR_ID)
     ends = tuple(gpu.address for gpu in found) + volume.pci
     return [
-        *(_settings() if host.live else []),
+        *_settings(host),
+        *_runtime(host),
         _ais(host),
         *_nodes(host),
         kernel.p2pdma_check(host, RULES.backend, needed=True),
         *pci.virtual_functions(host, RULES.backend, found, VIRTUAL),
         *storage_checks(RULES, volume),
-        *pci.bar_checks(host, RULES.backend, found, _BAR, _SMALL_BAR, "rocm-smi --showmeminfo vis_vram vram"),
+        *pci.bar_checks(host, RULES.backend, "BAR", found, _SMALL_BAR, "rocm-smi --showmeminfo vis_vram vram"),
         *pci.path_checks(host, RULES.backend, found, volume.pci),
         *pci.link_checks(host, RULES.backend, ends),
         kernel.iommu_check(host, RULES.backend),
@@ -55,11 +58,11 @@ def probe(directory: Path, host: Host) -> list[Check]:
     ]
 
 
-def _settings() -> list[Check]:
+def _settings(host: Host) -> list[Check]:
     """Variables with words that the library ignores, that force the bounce, or that endanger data."""
     checks = []
     for name in _BOOLEANS:
-        value = os.environ.get(name)
+        value = host.variable(name)
         if value is not None and value not in ("true", "false"):
             checks.append(
                 Check(
@@ -67,14 +70,14 @@ def _settings() -> list[Check]:
                     f"echo ${name}", f"export {name}=true", id="hipfile.settings",
                 )
             )  # fmt: skip
-    if os.environ.get(_BOOLEANS[1]) == "true":
+    if host.variable(_BOOLEANS[1]) == "true":
         checks.append(
             Check(
                 _BOOLEANS[1], "fail", "true", "not set", "everything bounces through host memory",
                 f"echo ${_BOOLEANS[1]}", f"unset {_BOOLEANS[1]}", True, "hipfile.settings", 30,
             )
         )  # fmt: skip
-    if os.environ.get(_BOOLEANS[2]) == "true":
+    if host.variable(_BOOLEANS[2]) == "true":
         checks.append(
             Check(
                 _BOOLEANS[2], "warn", "true", "not set",
@@ -83,6 +86,27 @@ def _settings() -> list[Check]:
             )
         )  # fmt: skip
     return checks or [Check("settings", "ok", "nothing unusual in the environment", id="hipfile.settings")]
+
+
+def _runtime(host: Host) -> list[Check]:
+    """The runtime's own part of AIS: hipFile asks libamdhip64 for these, and bounces where they lack."""
+    found = {path: [host.has_word(path, symbol) for symbol in RUNTIME_SYMBOLS] for path in RUNTIME.files}
+    shown = {path: have for path, have in found.items() if None not in have}
+    if not shown:
+        return []
+    (path, have), *_ = shown.items()
+    verify, both = f"nm -D {path} | grep hipAmdFile", " and ".join(RUNTIME_SYMBOLS)
+    if all(have):
+        return [
+            Check("AIS in the runtime", "ok", ", ".join(RUNTIME_SYMBOLS), verify=verify, id="hipfile.runtime_symbols")
+        ]
+    return [
+        Check(
+            "AIS in the runtime", "fail", f"{path} lacks {both}", both,
+            "the runtime cannot ask the driver for a transfer between storage and GPU memory", verify,
+            "install ROCm 7.2 or newer", True, "hipfile.runtime_symbols", 22,
+        )
+    ]  # fmt: skip
 
 
 def _ais(host: Host) -> Check:

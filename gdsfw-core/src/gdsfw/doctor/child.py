@@ -39,7 +39,7 @@ def _look(request: dict[str, Any], say: Any) -> None:
     if request["record"]:
         host: Host = RecordingHost(directory)
     else:
-        host = Host(request["root"], live=request["live"])
+        host = Host(request["root"], live=request["live"], asks=True)
     if request["what"] == "machine":
         _machine(host, directory, say)
     else:

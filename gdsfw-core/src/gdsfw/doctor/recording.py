@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from gdsfw.errors import RefusedError, UsageError
-from gdsfw.host import Host
+from gdsfw.host import ENVIRONMENT, Host
 
 #: Where a recording notes the directory it was made for.
 NOTE = "gdsfw-directory"
@@ -43,11 +43,12 @@ def clean(text: str) -> str:
 
 @dataclass
 class Recording:
-    """A tree: texts by path, symbolic links by path, folders and other things that only exist."""
+    """A tree: texts by path, symbolic links by path, things that only exist; and environment variables."""
 
     files: dict[str, str] = field(default_factory=dict)
     links: dict[str, str] = field(default_factory=dict)
     folders: set[str] = field(default_factory=set)
+    variables: dict[str, str] = field(default_factory=dict)
 
     def merge(self, data: dict[str, Any]) -> None:
         """Add what a child recorded; text wins over mere presence."""
@@ -55,17 +56,18 @@ class Recording:
             self.files[path] = text or self.files.get(path, "")
         self.links.update(data["links"])
         self.folders.update(data["folders"])
+        self.variables.update(data["variables"])
 
     def data(self) -> dict[str, Any]:
         """As JSON data."""
-        return {"files": self.files, "links": self.links, "folders": sorted(self.folders)}
+        return {"files": self.files, "links": self.links, "folders": sorted(self.folders), "variables": self.variables}
 
 
 class RecordingHost(Host):
     """This machine, remembering what was looked at."""
 
     def __init__(self, directory: str) -> None:
-        super().__init__()
+        super().__init__(asks=True)
         self.directory = directory
         self.recording = Recording()
 
@@ -75,6 +77,13 @@ class RecordingHost(Host):
         if text is not None:
             self.recording.files[self._real(path)] = self._kept(path, text)
         return text
+
+    def variable(self, name: str) -> str | None:
+        """See Host; kept without personal details."""
+        value = super().variable(name)
+        if value is not None:
+            self.recording.variables[name] = clean(value)
+        return value
 
     def read_bytes(self, path: str, most: int = 4096) -> bytes:
         """See Host; not kept: a device's configuration holds its serial number."""
@@ -172,6 +181,7 @@ def save(recording: Recording, path: Path, directory: str) -> None:
                 link.type, link.linkname = tarfile.SYMTYPE, os.path.relpath(target, os.path.dirname(place))  # noqa: PTH120
                 tar.addfile(link)
             texts = recording.files | {f"/{NOTE}": clean(directory) + "\n"}
+            texts[f"/{ENVIRONMENT}"] = "".join(f"{name}={value}\n" for name, value in recording.variables.items())
             for place, text in sorted(texts.items()):
                 content = text.encode()
                 entry = tarfile.TarInfo(place.lstrip("/"))

@@ -9,13 +9,16 @@ from gdsfw.backend import Check
 from gdsfw.doctor.volume import PCI_ADDRESS
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Mapping, Sequence
 
+    from gdsfw.backend import State
     from gdsfw.host import Host
 
 _DEVICES = "/sys/bus/pci/devices"
 #: Base classes of linux/pci_ids.h: display controllers and processing accelerators.
 _CLASSES = ("0x03", "0x12")
+#: Lines of `resource` that are BARs; the rest are the ROM and bridge windows.
+_BARS = 6
 
 
 @dataclass(frozen=True)
@@ -107,33 +110,55 @@ def link_checks(host: Host, backend: str, addresses: Collection[str]) -> list[Ch
     return checks
 
 
-def bar_checks(host: Host, backend: str, found: list[PciFunction], bar: int, least: int, verify: str) -> list[Check]:
-    """Size of the BAR that other devices reach GPU memory through.
+def bar_bytes(host: Host, gpu: PciFunction) -> int | None:
+    """Size of the BAR that other devices reach GPU memory through, the largest of a GPU; None when it is not shown.
+
+    Its number differs: a BAR of 64 bits takes two, so that what a vendor calls the second may be the third line.
+    """
+    sizes = []
+    for line in (host.read(f"{_DEVICES}/{gpu.address}/resource") or "").splitlines()[:_BARS]:
+        try:
+            first, last = (int(number, 16) for number in line.split()[:2])
+        except ValueError:
+            continue
+        sizes.append(last - first + 1 if last else 0)
+    return max(sizes, default=None)
+
+
+def bar_checks(
+    host: Host,
+    backend: str,
+    called: str,
+    found: Sequence[PciFunction],
+    least: int,
+    verify: str,
+    free: Mapping[str, int] | None = None,
+) -> list[Check]:
+    """Size and free part of each GPU's BAR.
 
     Args:
-        bar: its number.
+        called: what the vendor calls it.
         least: bytes below which no transfer worth the name fits.
         verify: the vendor's command, which tells the free part too.
+        free: free bytes by PCI address, of the GPUs whose driver was asked.
     """
     checks = []
     for gpu in found:
-        lines = (host.read(f"{_DEVICES}/{gpu.address}/resource") or "").splitlines()
-        try:
-            first, last = (int(number, 16) for number in lines[bar].split()[:2])
-        except (IndexError, ValueError):
-            checks.append(
-                Check(f"BAR{bar} of {gpu.address}", "unknown", "not shown", verify=verify, id=f"{backend}.bar")
-            )
+        nbytes = bar_bytes(host, gpu)
+        title, name = f"{called} of {gpu.address}", f"{backend}.bar"
+        if nbytes is None:
+            checks.append(Check(title, "unknown", "not shown", verify=verify, id=name))
             continue
-        nbytes = last - first + 1 if last else 0
-        small = nbytes < least
+        left = (free or {}).get(gpu.address)
+        small = nbytes < least or (left is not None and left < least)
+        seen = f"{nbytes >> 20} MiB, " + (f"{left >> 20} MiB free" if left is not None else "free part: see verify")
         checks.append(
             Check(
-                f"BAR{bar} of {gpu.address}", "warn" if small else "ok", f"{nbytes >> 20} MiB (free part: see verify)",
-                f"at least {least >> 20} MiB, and room for all registered buffers",
+                title, "warn" if small else "ok", seen,
+                f"at least {least >> 20} MiB free, and room for all registered buffers",
                 "registered buffers and the library's cache share it" if small else "", verify,
-                "switch on resizable BAR and above-4G decoding in the firmware; register less at once",
-                id=f"{backend}.bar",
+                "switch on resizable BAR and above-4G decoding in the firmware; register less at once" if small else "",
+                id=name,
             )
         )  # fmt: skip
     return checks
@@ -145,10 +170,10 @@ def virtual_functions(host: Host, backend: str, found: list[PciFunction], ids: C
     if not virtual:
         return []
     named = ", ".join(f"{gpu.address} ({gpu.device_id})" for gpu in virtual)
-    state = "fail" if len(virtual) == len(found) else "warn"
+    state: State = "fail" if len(virtual) == len(found) else "warn"
     return [
         Check(
-            "virtual function", state, named, "a whole GPU",  # type: ignore[arg-type]
+            "virtual function", state, named, "a whole GPU",
             "the driver gives virtual functions no peer-to-peer storage path", "lspci -nn",
             "pass the whole GPU through to the guest", state == "fail", f"{backend}.virtual_function", 40,
         )
