@@ -206,17 +206,17 @@ FAULTS = {
     "a descriptor leaks": Fault(
         _FREE,
         _FREE + "    os.open('/dev/null', os.O_RDONLY)\n",
-        "TestLeaks::test_five_hundred_jobs_leave_nothing_behind",
+        "TestLeaks::test_many_jobs_leave_nothing_behind",
     ),
     "a buffer leaks": Fault(
         _FREE,
         "    globals().setdefault('_LOST', []).append(buffer)\n",
-        "TestLeaks::test_five_hundred_jobs_leave_nothing_behind",
+        "TestLeaks::test_many_jobs_leave_nothing_behind",
     ),
     "a thread leaks": Fault(
         _FREE,
         _FREE + "    threading.Thread(target=threading.Event().wait, daemon=True).start()\n",
-        "TestLeaks::test_five_hundred_jobs_leave_nothing_behind",
+        "TestLeaks::test_many_jobs_leave_nothing_behind",
     ),
     # ---- what it says of itself ----
     "a capability that nobody knows": Fault(

@@ -20,6 +20,11 @@ def skip_without(standin: str, device: str) -> None:
         pytest.skip(f"there is no GPU here ({device})", allow_module_level=True)
 
 
+def cycles() -> int:
+    """Jobs over which nothing may leak: GDSFW_KIT_CYCLES, or 500 (on an H200 each takes most of a second)."""
+    return int(os.environ.get("GDSFW_KIT_CYCLES", "500"))
+
+
 @contextmanager
 def folder(tmp_path: Path) -> Iterator[Path]:
     """Where files go: on the disk that GDSFW_GPU_DIRECTORY names, since file libraries refuse some file systems."""

@@ -172,6 +172,7 @@ class Subject:
         options: its options.
         io_paths: the paths to test, when it has some that this machine cannot have.
         device: ordinal of the device that workers are put on.
+        cycles: jobs over which nothing may leak; fewer only where opening a device takes long.
     """
 
     def __init__(
@@ -183,8 +184,10 @@ class Subject:
         options: Mapping[str, Any] | None = None,
         io_paths: Sequence[str] | None = None,
         device: int | None = None,
+        cycles: int = 500,
     ) -> None:
         self.name = name
+        self.cycles = cycles
         self.directory = directory
         self.device = device
         self.plugins = PluginManager()

@@ -12,7 +12,7 @@ from gdsfw.testing.suite.common import data, fails
 if TYPE_CHECKING:
     from gdsfw.testing.subject import Subject
 
-CYCLES, WARM_UP = 500, 20
+WARM_UP = 20
 BLOCK = 65536
 
 
@@ -46,25 +46,25 @@ def _is_thread(task: Path) -> bool:
 
 
 class TestLeaks:
-    """Descriptors, threads and memory over 500 jobs."""
+    """Descriptors, threads and memory over as many jobs as the subject's `cycles`, 500 unless it says otherwise."""
 
-    def test_five_hundred_jobs_leave_nothing_behind(self, subject: Subject) -> None:
+    def test_many_jobs_leave_nothing_behind(self, subject: Subject) -> None:
         paths = subject.paths()
         for number in range(WARM_UP):
             _job(subject, paths[number % len(paths)])
         before = Footprint.now()
-        for number in range(CYCLES):
+        for number in range(subject.cycles):
             _job(subject, paths[number % len(paths)])
-        _compare(before, Footprint.now(), CYCLES)
+        _compare(before, Footprint.now(), subject.cycles)
 
     def test_failed_jobs_leave_nothing_behind(self, subject: Subject) -> None:
         subject.need("data")
         for _ in range(WARM_UP):
             _failed_job(subject)
         before = Footprint.now()
-        for _ in range(CYCLES // 5):
+        for _ in range(subject.cycles // 5):
             _failed_job(subject)
-        _compare(before, Footprint.now(), CYCLES // 5)
+        _compare(before, Footprint.now(), subject.cycles // 5)
 
 
 def _job(subject: Subject, path: str) -> None:
