@@ -33,17 +33,13 @@ class Machine:
     cpu: dict[str, float | None] = field(default_factory=dict)
 
     def gdsfw(self, name: str, job: Mapping[str, Any], options: Mapping[str, Any] | None = None) -> float:
-        """I/Os per second of a cuFile-backend job on the file."""
-        document = {
-            "version": 1,
-            "jobs": [
-                {
-                    "name": "bench", "backend": "cufile", "filename": str(self.file), "rw": "randread",
-                    "runtime": f"{int(self.seconds * 1000)}ms", "direct": False, "invalidate": False,
-                    "random": {"once_per_block": False}, "backend_options": {"cufile": dict(options or {})}, **job,
-                }
-            ],
+        """I/Os per second of a cuFile-backend job on the file; a key of `job` that is None leaves the default out."""
+        bench: dict[str, Any] = {
+            "name": "bench", "backend": "cufile", "filename": str(self.file), "rw": "randread",
+            "runtime": f"{int(self.seconds * 1000)}ms", "direct": False, "invalidate": False,
+            "random": {"once_per_block": False}, "backend_options": {"cufile": dict(options or {})}, **job,
         }  # fmt: skip
+        document = {"version": 1, "jobs": [{key: value for key, value in bench.items() if value is not None}]}
         workload, result = self.scratch / "workload.json", self.scratch / "result.json"
         workload.write_text(json.dumps(document))
         command = [sys.executable, "-m", "gdsfw", "run", "--quiet", "--force", "-o", str(result), str(workload)]
@@ -83,6 +79,7 @@ class Case:
     ours: Mapping[str, Any]
     theirs: tuple[Any, ...] | Mapping[str, Any]
     options: Mapping[str, Any] | None = None
+    on_tmpfs: bool = False
 
 
 def job(path: str, block: int, depth: int, workers: int, **more: Any) -> dict[str, Any]:
@@ -137,6 +134,19 @@ def mapped_cases() -> list[Case]:
              job("staged", MIB, 4, 8, rw="read")),
         Case("mapped 1 MiB x 4 sequential, 1 w, block / staged 8 w", 1.0, MIB, job("mapped", MIB, 4, 1, rw="read"),
              job("staged", MIB, 4, 8, rw="read"), block),
+        *tmpfs_cases(),
+    ]  # fmt: skip
+
+
+def tmpfs_cases() -> list[Case]:
+    """Where the device may write, beside the staged path."""
+    mapped, writes = job("mapped", MIB, 4, 1), {"allow_overwrite": True, "end_fsync": False}
+    return [
+        Case("mapped 1 MiB x 4, 1 w, tmpfs, writes / staged 8 w", 1.0, MIB, {**mapped, "rw": "write", **writes},
+             job("staged", MIB, 4, 8, rw="write", **writes), on_tmpfs=True),
+        Case("mapped 4 KiB x 1024, 1 w, tmpfs, random writes / staged x 64", 5.0, 4 * KIB,
+             job("mapped", 4 * KIB, 1024, 1, rw="randwrite", **writes),
+             job("staged", 4 * KIB, 64, 1, rw="randwrite", **writes), on_tmpfs=True),
     ]  # fmt: skip
 
 
@@ -166,6 +176,7 @@ def report(machine: Machine, case: Case, pairs: int) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("file", type=Path, help="a file of several GiB in the page cache; its data may be overwritten")
+    parser.add_argument("--tmpfs", type=Path, help="a file of as many bytes on tmpfs, for the mapped path's writes")
     parser.add_argument("--pairs", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=2)
     parser.add_argument("--cuda", type=Path, default=Path("/usr/local/cuda"))
@@ -178,7 +189,8 @@ def main() -> None:
     print("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
     try:
         for case in cases():
-            if not options.only or any(part in case.name for part in options.only):
+            machine.file = options.tmpfs if case.on_tmpfs else options.file
+            if machine.file and (not options.only or any(part in case.name for part in options.only)):
                 print(report(machine, case, options.pairs), flush=True)
     finally:
         shutil.rmtree(scratch)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import random
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from gdsfw import open_session
 from helpers.running import Gdsfw
 
 pytestmark = pytest.mark.gpu
@@ -134,3 +136,30 @@ def test_a_batch_deeper_than_the_library_holds_is_refused(gdsfw: Gdsfw, director
 def test_no_log_is_left_in_the_working_directory(gdsfw: Gdsfw, directory: str) -> None:
     gdsfw.run(job("r", "sync", 1, rw="read", size="1MiB"), backend=BACKEND, directory=directory)
     assert {path.name for path in gdsfw.folder.iterdir()} <= {"workload.yaml", "result.json", "data"}
+
+
+def test_torch_reads_a_mapped_file_and_one_read_in_blocks(directory: str) -> None:
+    """The page cache as a tensor by both interfaces, and read_many into a tensor's memory; lifetimes are kept."""
+    torch: Any = pytest.importorskip("torch")
+    path = Path(directory) / "weights"
+    data = random.Random(7).randbytes(8 << 20)
+    path.write_bytes(data)
+    expected = torch.frombuffer(bytearray(data), dtype=torch.uint8).cuda()
+    with open_session(BACKEND) as session:
+        view = session.map(path)
+        tensor = torch.from_dlpack(view)
+        assert tensor.device.type == "cuda"
+        assert bool(torch.equal(tensor, expected))
+        with pytest.raises(BufferError):
+            view.close()
+        del tensor
+        assert bool(torch.equal(torch.as_tensor(view, device="cuda"), expected))
+        view.close()
+        out = torch.empty(256 * 4096, dtype=torch.uint8, device="cuda")
+        offsets = [random.Random(8).randrange(2000) * 4096 for _ in range(256)]
+        for io_path in ("mapped", "staged", "auto"):
+            out.zero_()
+            torch.cuda.synchronize()
+            assert session.read_many(path, offsets, 4096, out, io_path=io_path, iodepth=64) == out.numel()
+            wanted = torch.cat([expected[at : at + 4096] for at in offsets])
+            assert bool(torch.equal(out, wanted)), io_path
