@@ -16,7 +16,7 @@ from pathlib import Path
 from gpu import MIB, Machine, job
 from pairs import Comparison, interleave_figures
 
-WINDOW = {"window_bytes": "64MiB"}
+WINDOW = {"window_bytes": 64 * MIB}
 
 
 def fresh_file(path: Path, nbytes: int) -> None:
