@@ -10,7 +10,9 @@ import asyncio
 import errno
 import os
 import socket
+from collections.abc import Iterator
 from http import HTTPStatus
+from typing import Any
 
 from gdsfw.backend import ErrorInfo
 from gdsfw.errors import BackendError, Domain, GdsfwError
@@ -99,18 +101,19 @@ def _words(error: BaseException) -> str:
 
 
 def _status(error: BaseException) -> int | None:
-    """The HTTP status in an error of aiohttp (`status`), requests (`response.status_code`), gcsfs (`code`) or
-    botocore (`response["ResponseMetadata"]`)."""
-    response = getattr(error, "response", None)
-    if isinstance(response, dict):
-        response = response.get("ResponseMetadata", {}).get("HTTPStatusCode")
-    for found in (
-        getattr(error, "status", None),
-        response,
-        getattr(response, "status_code", None),
-        getattr(error, "code", None),
-    ):
+    """The HTTP status in an error of a library, None where there is none."""
+    for found in _candidates(error):
         number = int(found) if isinstance(found, (int, str)) and str(found).isdigit() else 0
         if 400 <= number <= 599:
             return number
     return None
+
+
+def _candidates(error: BaseException) -> Iterator[Any]:
+    """Where libraries put it. One after the other: aiohttp warns of whoever looks at its `code`."""
+    yield getattr(error, "status", None)  # aiohttp
+    response = getattr(error, "response", None)
+    if isinstance(response, dict):
+        yield response.get("ResponseMetadata", {}).get("HTTPStatusCode")  # botocore
+    yield getattr(response, "status_code", None)  # requests, azure
+    yield getattr(error, "code", None)  # gcsfs

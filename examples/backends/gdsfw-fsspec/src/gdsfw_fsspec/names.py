@@ -34,6 +34,12 @@ def url_of(base: str, name: str) -> str:
     return "::".join(links)
 
 
+def protocols_of(url: str) -> list[str]:
+    """The protocols of a URL, the outermost first: zip and s3 of `zip://member::s3://bucket/archive.zip`."""
+    # The last part of a chain may be a plain path.
+    return [link.split("://")[0].lower() if "://" in link or "/" not in link else "file" for link in url.split("::")]
+
+
 def protocol_of(url: str) -> str:
-    """The outermost protocol of a URL: `zip` of `zip://member::s3://bucket/key`."""
-    return url.split("::", 1)[0].split("://", 1)[0].lower()
+    """The outermost protocol of a URL."""
+    return protocols_of(url)[0]

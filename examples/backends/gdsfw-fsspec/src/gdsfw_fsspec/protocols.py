@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from gdsfw.backend import Check
 from gdsfw.errors import UnavailableError, UsageError
 
-from gdsfw_fsspec.names import protocol_of
+from gdsfw_fsspec.names import protocol_of, protocols_of
 
 if TYPE_CHECKING:
+    from gdsfw.backend import State
     from gdsfw.host import Host
 
 #: File systems whose files can be changed in the middle (`r+b`). All object stores replace whole objects only, web
@@ -32,11 +33,8 @@ _MODULES = {
 #: Packages whose name at the registry is not that of the module.
 _PACKAGES = {
     "smbclient": "smbprotocol",
-    "distributed": "distributed",
     "libarchive": "libarchive-c",
-    "pygit2": "pygit2",
     "fsspec_xrootd": "fsspec-xrootd",
-    "google": "gcsfs",
 }
 #: Third parties' own names of one protocol.
 _ALIASES = {"s3a": "s3", "gcs": "gs", "az": "abfs", "adl": "abfs", "ssh": "sftp", "local": "file"}
@@ -50,15 +48,14 @@ def missing(protocol: str) -> str:
 
 def refuse_missing(url: str, error: ImportError) -> UnavailableError:
     """The refusal of a URL whose file system could not be imported."""
-    protocol = protocol_of(url)
     cause = error.__cause__
     module = (cause.name if isinstance(cause, ImportError) else error.name) or ""
     module = module.split(".")[0]
-    package = missing(protocol) or _PACKAGES.get(module, module)
+    package = missing(protocol_of(url)) or _PACKAGES.get(module, module)
+    if not package:
+        return UnavailableError(f"{url}: a Python package is missing: {error}")
     return UnavailableError(
-        f"{url}: {protocol}:// needs the Python package {package or 'that fsspec names'}, which is not installed"
-        + ("" if package else f": {error}"),
-        hint=f"pip install {package}" if package else None,
+        f"{url} needs the Python package {package}, which is not installed", hint=f"pip install {package}"
     )
 
 
@@ -86,17 +83,18 @@ def checks(base: str, host: Host) -> list[Check]:
     from importlib.metadata import version
 
     found = [Check("fsspec", "ok", f"version {version('fsspec')}")]
-    wanted = protocol_of(base)
-    for protocol in dict.fromkeys([*_MODULES, wanted]):
-        package = missing(protocol)
-        name = f"{protocol}://"
-        if not package:
-            how = "reads and writes" if protocol in WRITABLE else "reads"
-            found.append(Check(name, "ok", f"{how}; nothing is missing"))
-        else:
-            state, meaning = (
-                ("fail", f"`base` is {base}") if protocol == wanted else ("warn", f"no {name} can be opened")
-            )
-            seen = f"package {package} is not installed"
-            found.append(Check(name, state, seen, package, meaning, fix=f"pip install {package}"))  # type: ignore[arg-type]
-    return found
+    wanted = protocols_of(base)
+    return found + [_check(protocol, base, protocol in wanted) for protocol in dict.fromkeys([*_MODULES, *wanted])]
+
+
+def _check(protocol: str, base: str, wanted: bool) -> Check:
+    name, package = f"{protocol}://", missing(protocol)
+    if package:
+        state: State = "fail" if wanted else "warn"
+        meaning = f"`base` is {base}" if wanted else f"no {name} can be opened"
+        seen = f"the Python package {package} is not installed"
+        return Check(name, state, seen, package, meaning, fix=f"pip install {package}")
+    if _ALIASES.get(protocol, protocol) not in _MODULES:
+        return Check(name, "unknown", "what it needs is known when a file is opened")
+    able = "reads and writes" if protocol in WRITABLE else "reads"
+    return Check(name, "ok", f"{able}; no package is missing")
