@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, runtime_checkable
@@ -407,7 +407,7 @@ class IOPath:
         self.instrumented: tuple[str, ...] = ()
 
     def as_python(self, buffer: Buffer) -> PythonIO:
-        """This path as read/write calls, whatever it is made of: what a wrapping plugin builds on."""
+        """This path as read/write calls, whatever it is made of: what a wrapping plugin builds on (WrappedPath)."""
         if self.python is not None:
             return self.python
         from gdsfw.engine.table_io import table_io
@@ -418,6 +418,44 @@ class IOPath:
 
     def close(self) -> None:
         """Release what the path holds. Called once, when nothing is in flight; override as needed."""
+
+
+class WrappedPath(IOPath):
+    """A path with a plugin's calls around its own: what a wrapper of gdsfw_io returns.
+
+    The Python loop drives it, and the result says `instrumented: [plugin]`. What else a backend keeps on its path is
+    found on this one too.
+
+    Args:
+        inner: what the backend, or the wrapper before, returned. It is closed when this cannot be made.
+        buffer: the worker's buffer.
+        plugin: name of the wrapping plugin.
+        wrap: makes the calls from those of the inner path (`as_python`). What they offer beside read and write should
+            be passed on: the loop and the job need it (PythonIO).
+    """
+
+    def __init__(self, inner: IOPath, buffer: Buffer, plugin: str, wrap: Callable[[PythonIO], PythonIO]) -> None:
+        self._inner = inner
+        try:
+            calls = inner.as_python(buffer)
+            same = {name: getattr(inner, name) for name in ("iodepth", "iodepth_batch", "registers", "notes")}
+            super().__init__(inner.name, inner.files, python=wrap(calls), **same)
+        except BaseException:
+            inner.close()
+            raise
+        self.instrumented = (*inner.instrumented, plugin)
+        # Made for this path alone, while a path's own object is closed with the path.
+        self._made: Any = calls if inner.python is None else None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.__dict__["_inner"], name)
+
+    def close(self) -> None:
+        """Close the calls that were made for this path, then the inner path."""
+        try:
+            getattr(self._made, "close", lambda: None)()
+        finally:
+            self._inner.close()
 
 
 TransportKind = Literal["p2p", "compat", "staged", "mapped", "host", "none", "unknown"]
@@ -456,4 +494,5 @@ __all__ = [
     "Target",
     "Transport",
     "Worker",
+    "WrappedPath",
 ]
