@@ -153,7 +153,8 @@ def test_torch_reads_a_mapped_file_and_one_read_in_blocks(directory: str) -> Non
         with pytest.raises(BufferError):
             view.close()
         del tensor
-        assert bool(torch.equal(torch.as_tensor(view, device="cuda"), expected))
+        with pytest.raises(TypeError, match="read only"):  # torch's own: only DLPack can hand it read-only memory
+            torch.as_tensor(view, device="cuda")
         view.close()
         out = torch.empty(256 * 4096, dtype=torch.uint8, device="cuda")
         offsets = [random.Random(8).randrange(2000) * 4096 for _ in range(256)]

@@ -91,6 +91,31 @@ with gdsfw.open_session(backend) as session:
     )
 
 
+def test_an_error_is_not_hidden_by_the_view_it_leaves_open(standin: Standin, file: Path, tmp_path: Path) -> None:
+    check(
+        standin,
+        file,
+        tmp_path,
+        """
+def fail():
+    with gdsfw.open_session(backend) as session:
+        view = session.map(path)
+        raise LookupError("the program's own")
+fails(LookupError, fail, "own")
+with gdsfw.open_session(backend) as session:
+    view = session.map(path)
+    try:
+        with session:
+            raise LookupError
+    except LookupError:
+        pass
+    session.map(path).close()
+    view.close()
+    fails(UsageError, lambda: session.map(path), "closed")
+""",
+    )
+
+
 def test_a_capsule_says_what_it_is(standin: Standin, file: Path, tmp_path: Path) -> None:
     check(
         standin,

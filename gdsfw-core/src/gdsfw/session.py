@@ -82,7 +82,7 @@ class DeviceView:
         if self.read_only and not versioned:
             raise BufferError(
                 "the consumer asks for a version of DLPack that cannot say read-only; take a newer one, or "
-                "__cuda_array_interface__ (torch.as_tensor(view)), or map with writable=True on tmpfs"
+                "map with writable=True on tmpfs"
             )
         with self._lock:
             self._exports += 1
@@ -158,7 +158,7 @@ class Session:
         self._views = 0
         self._readers: dict[tuple[Any, ...], _Reader] = {}
         self._lock = threading.Lock()
-        self._closed = False
+        self._closed = self._closes_with_last_view = False
 
     def map(self, path: str | os.PathLike[str], *, device: int = 0, writable: bool = False) -> DeviceView:
         """The whole file, its pages registered with a device.
@@ -249,6 +249,9 @@ class Session:
         self._hooks.gdsfw_close_file(session=self._session, file=handle)
         with self._lock:
             self._views -= 1
+            closes_now = self._closes_with_last_view and not self._views
+        if closes_now:
+            self.close()
 
     def _reader(self, path: Path, out: tuple[int, int, int], block: int, io_path: str, depth: int) -> _Reader:
         key = (path, *out, io_path, depth)
@@ -292,7 +295,11 @@ class Session:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.close()
+        with self._lock:
+            # Views may live in the frames of an error on its way up: it must not be hidden behind a BufferError.
+            self._closes_with_last_view = error is not None and self._views > 0
+        if not self._closes_with_last_view:
+            self.close()
 
 
 def open_session(
