@@ -1,7 +1,7 @@
 """Machines as one YAML file each, expanded to a tree for `--root`.
 
 `parts.yaml` has pieces that several machines share. A machine has `origin` (which parts were recorded and which were
-composed, from what), `directory`, `use` (parts, a later one wins), `files`, `links`, `drop`, and `expect`.
+composed, from what), `directory`, `use` (parts, a later one wins), `files`, `folders`, `links`, `drop`, and `expect`.
 """
 
 from __future__ import annotations
@@ -33,9 +33,12 @@ def expand(machine: dict[str, Any], root: Path) -> None:
             place = root / path.lstrip("/")
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_text(f"{text}\n" if text is not None else "", encoding="utf-8")
+    for path in machine.get("folders", []):
+        (root / path.lstrip("/")).mkdir(parents=True, exist_ok=True)
     for path, target in links.items():
         place = root / path.lstrip("/")
         place.parent.mkdir(parents=True, exist_ok=True)
-        (root / target.lstrip("/")).mkdir(parents=True, exist_ok=True)
+        if not (root / target.lstrip("/")).exists():
+            (root / target.lstrip("/")).mkdir(parents=True)
         place.symlink_to(Path("../" * (path.count("/") - 1)) / target.lstrip("/"))
     (root / "gdsfw-directory").write_text(machine["directory"], encoding="utf-8")

@@ -74,8 +74,14 @@ class Report:
         """(backend, check), the backend that is nearest to being direct first."""
         if self.possible:
             return []
-        near = sorted((b for b in self.backends if b.gpu), key=lambda one: len(one.blockers))
-        found = [(backend.name, check) for backend in near for check in backend.blockers]
+        near = sorted((b for b in self.backends if b.gpu), key=lambda one: (bool(one.reason), len(one.blockers)))
+        usable = any(backend.gpu and not backend.reason for backend in self.backends)
+        # Beside a GPU that is there, what keeps another vendor's backend from starting is one line, not ten.
+        found = [
+            (backend.name, check)
+            for backend in near
+            for check in backend.blockers[: 1 if backend.reason and usable else None]
+        ]
         return found or [("", _no_backend())]
 
     def works(self) -> list[str]:

@@ -6,8 +6,10 @@ import os
 import resource
 import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from gdsfw import memlock
 from gdsfw.backend import Check
 from gdsfw.doctor.volume import volume_of
 from gdsfw.storage.filesystems import RAM_BACKED
@@ -111,42 +113,45 @@ def _not_direct(seen: str) -> Check:
 
 
 def _limit(host: Host, name: str) -> int | None:
-    """A soft limit of this process; None for none."""
+    """A soft limit by its name in /proc/self/limits, RLIM_INFINITY for none; None where a recording lacks the file."""
     for line in (host.read("/proc/self/limits") or "").splitlines():
         if line.startswith(name):
             value = line[len(name) :].split()[0]
-            return None if value == "unlimited" else int(value)
+            return resource.RLIM_INFINITY if value == "unlimited" else int(value)
     return None
 
 
-def locked_memory(host: Host, directory: str) -> Check:
-    """The limit on locked memory."""
-    if host.live:
-        from gdsfw import memlock
+def _limited(check: Check, limit: int | None, enough: int) -> Check:
+    """`check`, which warns, as it is for `limit`."""
+    if limit is None:
+        return replace(check, state="unknown", seen="not recorded")
+    if limit == resource.RLIM_INFINITY or limit >= enough:
+        seen = "no limit" if limit == resource.RLIM_INFINITY else str(limit)
+        return Check(check.name, "ok", seen, verify=check.verify, id=check.id)
+    return replace(check, seen=str(limit))
 
-        limit = memlock.limit()
-    else:
-        limit = _limit(host, "Max locked memory")
-    if limit is None or limit >= _ENOUGH_LOCKED:
-        seen = "no limit" if limit is None else f"{limit} bytes"
-        return Check("locked memory", "ok", seen, verify="ulimit -l", id="limits.memlock")
-    return Check(
-        "locked memory", "warn", f"{limit} bytes", "at least numjobs x iodepth x block_size",
+
+def locked_memory(host: Host, directory: str) -> Check:
+    """The limit on locked memory, in bytes."""
+    limit = _limit(host, "Max locked memory")
+    if host.live and memlock.limit() is None:
+        limit = resource.RLIM_INFINITY  # a capability may lift what the table says
+    check = Check(
+        "locked memory", "warn", "", "at least numjobs x iodepth x block_size bytes",
         "buffers above it cannot be registered", "ulimit -l",
         "raise it (ulimit -l, LimitMEMLOCK=, docker run --ulimit memlock=-1), or set register_buffers: none",
         id="limits.memlock",
     )  # fmt: skip
+    return _limited(check, limit, _ENOUGH_LOCKED)
 
 
 def open_files(host: Host, directory: str) -> Check:
     """The limit on open files."""
-    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0] if host.live else _limit(host, "Max open files")
-    if limit is None or limit < 0 or limit >= _ENOUGH_FILES:
-        return Check("open files", "ok", "no limit" if limit is None else str(limit), id="limits.nofile")
-    return Check(
-        "open files", "warn", str(limit), str(_ENOUGH_FILES),
+    check = Check(
+        "open files", "warn", "", str(_ENOUGH_FILES),
         "each file of each worker needs up to four descriptors", "ulimit -n", "ulimit -n 65536", id="limits.nofile",
     )  # fmt: skip
+    return _limited(check, _limit(host, "Max open files"), _ENOUGH_FILES)
 
 
 def huge_pages(host: Host, directory: str) -> Check:

@@ -80,9 +80,10 @@ def _devices(rules: StorageRules, volume: Volume) -> Check:
     if wrong is None:
         return Check("devices for direct I/O", "ok", volume.describe(), verify=verify, id=name)
     what = f"{wrong.name} ({wrong.kind}{' ' + wrong.detail if wrong.detail else ''})"
+    seen = f"{what} in {volume.describe()}" if len(volume.layers) > 1 else what
     needed = ", ".join(sorted(rules.devices | rules.layers) + [f"md {level}" for level in sorted(rules.raid_levels)])
     return Check(
-        "devices for direct I/O", "fail", f"{what} in {volume.describe()}", needed,
+        "devices for direct I/O", "fail", seen, needed,
         "this layer hides the physical device from the GPU's driver", verify,
         "put the file system on a partition of a device that can be reached directly", True, name, 65,
     )  # fmt: skip
