@@ -38,13 +38,16 @@ static inline void add_128(uint64_t *low, uint64_t *high, unsigned __int128 valu
   *high = (uint64_t)(sum >> 64);
 }
 
-static inline void histogram_add(struct gdsfw_histogram *h, uint64_t value) {
-  h->counts[histogram_index(value)]++;
-  add_128(&h->total_low, &h->total_high, value);
-  add_128(&h->square_low, &h->square_high, (unsigned __int128)value * value);
+/* `times` values that are equal. */
+static inline void histogram_add_many(struct gdsfw_histogram *h, uint64_t value, uint64_t times) {
+  h->counts[histogram_index(value)] += times;
+  add_128(&h->total_low, &h->total_high, (unsigned __int128)value * times);
+  add_128(&h->square_low, &h->square_high, (unsigned __int128)value * value * times);
   h->min = value < h->min ? value : h->min;
   h->max = value > h->max ? value : h->max;
 }
+
+static inline void histogram_add(struct gdsfw_histogram *h, uint64_t value) { histogram_add_many(h, value, 1); }
 
 static inline void histogram_clear(struct gdsfw_histogram *h) { *h = (struct gdsfw_histogram){.min = UINT64_MAX}; }
 

@@ -68,7 +68,9 @@ __attribute__((noinline)) static bool finish_plain(struct worker *w, const struc
     move_rest(w, &call, &f);
   }
   f.done_ns = clock_now(&w->clock);
-  return worker_complete(w, &f);
+  bool go_on = worker_complete(w, &f);
+  worker_settle(w);
+  return go_on;
 }
 
 static inline __attribute__((always_inline)) void run_plain(struct worker *w, const bool latencies) {
@@ -98,7 +100,7 @@ static inline __attribute__((always_inline)) void run_plain(struct worker *w, co
       uint64_t done = clock_now(&w->clock);
       if (latencies)
         histogram_add(worker_clat(w, io.direction), done - now);
-      worker_count(w, io.direction, io.size);
+      worker_count(w, io.direction, 1, io.size);
       now = done;
     } else {
       if (!finish_plain(w, &io, r, *error, now))
@@ -139,7 +141,9 @@ static bool issue(struct worker *w, const struct gdsfw_planned_io *io, uint64_t 
   worker_publish_none(w);
   if (io->direction == DIRECTION_READ)
     w->stale[0] = true;
-  if (!worker_complete(w, &f))
+  bool go_on = worker_complete(w, &f);
+  worker_settle(w);
+  if (!go_on)
     return false;
   return deregistered.domain == GDSFW_NONE || worker_fail(w, OPERATION_REGISTER, io, deregistered);
 }

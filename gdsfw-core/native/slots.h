@@ -35,14 +35,59 @@ struct slots {
 int slots_init(struct slots *s, uint32_t depth);
 void slots_free(struct slots *s);
 
-/* A free slot, which then is the newest; NO_SLOT when there is none. */
-uint32_t slots_take(struct slots *s);
-void slots_give_back(struct slots *s, uint32_t slot);
+/* A free slot, which then is the newest; NO_SLOT when there is none. Its io and times are the caller's to set. */
+static inline uint32_t slots_take(struct slots *s) {
+  if (s->free_count == 0)
+    return NO_SLOT;
+  uint32_t index = s->free_ring[s->free_first];
+  s->free_first = s->free_first + 1 == s->depth ? 0 : s->free_first + 1;
+  s->free_count--;
+  struct slot *slot = &s->slots[index];
+  slot->issued_ns = slot->moved = 0;
+  slot->was_short = slot->registered = false;
+  slot->in_bucket = slot->newer = NO_SLOT;
+  slot->older = s->newest;
+  if (s->newest == NO_SLOT)
+    s->oldest = index;
+  else
+    s->slots[s->newest].newer = index;
+  s->newest = index;
+  return index;
+}
+
+static inline void slots_give_back(struct slots *s, uint32_t index) {
+  const struct slot *slot = &s->slots[index];
+  if (slot->older == NO_SLOT)
+    s->oldest = slot->newer;
+  else
+    s->slots[slot->older].newer = slot->newer;
+  if (slot->newer == NO_SLOT)
+    s->newest = slot->older;
+  else
+    s->slots[slot->newer].older = slot->older;
+  uint32_t last = s->free_first + s->free_count;
+  s->free_ring[last >= s->depth ? last - s->depth : last] = index;
+  s->free_count++;
+}
 
 /* The slot's request is now known by this cookie. */
-void slots_set_cookie(struct slots *s, uint32_t slot, uint64_t cookie);
+static inline void slots_set_cookie(struct slots *s, uint32_t index, uint64_t cookie) {
+  uint32_t *bucket = &s->buckets[cookie & s->bucket_mask];
+  s->slots[index].cookie = cookie;
+  s->slots[index].in_bucket = *bucket;
+  *bucket = index;
+}
+
 /* The slot of a cookie, which is forgotten; NO_SLOT for a cookie that is not in flight. */
-uint32_t slots_find(struct slots *s, uint64_t cookie);
+static inline uint32_t slots_find(struct slots *s, uint64_t cookie) {
+  uint32_t *at = &s->buckets[cookie & s->bucket_mask];
+  while (*at != NO_SLOT && s->slots[*at].cookie != cookie)
+    at = &s->slots[*at].in_bucket;
+  uint32_t index = *at;
+  if (index != NO_SLOT)
+    *at = s->slots[index].in_bucket;
+  return index;
+}
 
 /* Does a taken slot touch bytes of `io` while one of the two writes? */
 bool slots_conflict(const struct slots *s, const struct gdsfw_planned_io *io);

@@ -29,9 +29,26 @@ static void add_totals(struct worker *w) {
   w->result->total_bytes += w->live->bytes[0] + w->live->bytes[1];
 }
 
+void worker_settle(struct worker *w) {
+  struct tally *t = &w->tally;
+  if (!t->blocks)
+    return;
+  worker_count(w, t->direction, t->blocks, t->blocks * t->size);
+  if (w->config->latencies) {
+    struct gdsfw_stats *stats = &w->result->stats[t->direction];
+    histogram_add_many(&stats->clat, t->clat_ns, t->blocks);
+    if (w->result->separate_lat)
+      histogram_add_many(&stats->lat, t->lat_ns, t->blocks);
+    if (w->io.queue)
+      histogram_add_many(&stats->slat, t->slat_ns, t->blocks);
+  }
+  t->blocks = 0;
+}
+
 static void begin_measuring(struct worker *w, uint64_t now) {
   struct gdsfw_result *r = w->result;
   struct gdsfw_live *live = w->live;
+  worker_settle(w);
   add_totals(w);
   for (int d = 0; d < 2; d++) {
     store_64(&live->ios[d], 0);
@@ -76,6 +93,7 @@ void worker_finish(struct worker *w) {
   if (w->config->end_fsync && r->ended_by != ENDED_ERROR && !worker_flush(w, false))
     r->ended_by = ENDED_ERROR;
   worker_publish_none(w);
+  worker_settle(w);
   uint64_t now = clock_now(&w->clock);
   if (!w->live->measuring)
     begin_measuring(w, now);
@@ -183,15 +201,6 @@ static void log_io(struct worker *w, const struct finished_io *f) {
   log_add(&w->log, &entry);
 }
 
-static void count_latencies(struct worker *w, const struct finished_io *f) {
-  struct gdsfw_stats *stats = &w->result->stats[f->io.direction];
-  histogram_add(&stats->clat, f->done_ns - f->issued_ns);
-  if (w->result->separate_lat)
-    histogram_add(&stats->lat, f->done_ns - (f->scheduled_ns ? f->scheduled_ns : f->started_ns));
-  if (f->queued)
-    histogram_add(&stats->slat, f->issued_ns - f->started_ns);
-}
-
 static bool after_write(struct worker *w, const struct finished_io *f) {
   if (w->track.files)
     track_written(&w->track, &f->io, true);
@@ -217,10 +226,9 @@ bool worker_complete(struct worker *w, const struct finished_io *f) {
       track_written(&w->track, &f->io, false);
     return worker_fail(w, f->io.direction == DIRECTION_READ ? OPERATION_READ : OPERATION_WRITE, &f->io, f->verdict);
   }
-  worker_count(w, f->io.direction, f->io.size);
   w->result->stats[f->io.direction].short_ios += f->was_short;
-  if (w->config->latencies)
-    count_latencies(w, f);
+  worker_tally(w, f->io.direction, f->io.size, f->done_ns - f->issued_ns,
+               f->done_ns - (f->scheduled_ns ? f->scheduled_ns : f->started_ns), f->issued_ns - f->started_ns);
   if (f->io.direction == DIRECTION_WRITE)
     return after_write(w, f);
   return !w->config->check || verify_block(w, &f->io, f->buffer_offset);

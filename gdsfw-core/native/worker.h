@@ -12,6 +12,13 @@
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
+/* Blocks that ended well and alike. A queue gives them back by the hundred, and they are counted at once. */
+struct tally {
+  uint64_t blocks, size;
+  uint64_t clat_ns, lat_ns, slat_ns;
+  uint32_t direction;
+};
+
 struct worker {
   const struct gdsfw_config *config;
   struct gdsfw_result *result;
@@ -36,6 +43,8 @@ struct worker {
   bool stamps;                        /* write buffers get a mark that makes each block unique */
   bool *stale;                        /* by slot: something else has replaced the data to write */
   uint8_t *pool;                      /* random bytes that small blocks are made from, NULL without any */
+
+  struct tally tally;
 
   struct track track;
   bool *unsynced; /* by file: written since the last flush */
@@ -70,8 +79,11 @@ bool worker_fail(struct worker *w, enum operation operation, const struct gdsfw_
 /* When the I/O is scheduled to start, 0 without a rate for its direction. */
 uint64_t worker_schedule(struct worker *w, const struct gdsfw_planned_io *io);
 
-/* The end of an I/O. `moved` bytes of it, all of them unless the verdict names an error. Does accounting, tracking,
- * log, verification and flushes; false when the loop is to end. */
+/* Count what has been tallied; loops call it before anyone looks at the counters. */
+void worker_settle(struct worker *w);
+
+/* The end of an I/O. `moved` bytes of it, all of them unless the verdict names an error. Does accounting up to
+ * worker_settle, tracking, log, verification and flushes; false when the loop is to end. */
 struct finished_io {
   struct gdsfw_planned_io io;
   uint64_t moved;
@@ -79,7 +91,6 @@ struct finished_io {
   uint64_t scheduled_ns; /* 0: none */
   uint64_t started_ns, issued_ns, done_ns;
   bool was_short;
-  bool queued;
   struct gdsfw_verdict verdict;
 };
 bool worker_complete(struct worker *w, const struct finished_io *done);
@@ -126,9 +137,21 @@ static inline void worker_publish(struct worker *w, enum operation operation, co
 
 static inline void worker_publish_none(struct worker *w) { store_32(&w->live->operation, OPERATION_NONE); }
 
-static inline void worker_count(struct worker *w, uint32_t direction, uint64_t bytes) {
-  store_64(&w->live->ios[direction], w->live->ios[direction] + 1);
+static inline void worker_count(struct worker *w, uint32_t direction, uint64_t ios, uint64_t bytes) {
+  store_64(&w->live->ios[direction], w->live->ios[direction] + ios);
   store_64(&w->live->bytes[direction], w->live->bytes[direction] + bytes);
+}
+
+/* Note a block that ended well; one that is like those before costs next to nothing. */
+static inline void worker_tally(struct worker *w, uint32_t direction, uint64_t size, uint64_t clat_ns, uint64_t lat_ns,
+                                uint64_t slat_ns) {
+  struct tally *t = &w->tally;
+  if (unlikely(((t->size ^ size) | (t->clat_ns ^ clat_ns) | (t->lat_ns ^ lat_ns) | (t->slat_ns ^ slat_ns) |
+                (t->direction ^ direction)) != 0)) {
+    worker_settle(w);
+    *t = (struct tally){0, size, clat_ns, lat_ns, slat_ns, direction};
+  }
+  t->blocks++;
 }
 
 static inline struct gdsfw_histogram *worker_clat(struct worker *w, uint32_t direction) {
