@@ -162,7 +162,7 @@ def test_the_entry_point_must_have_the_name_of_the_backend(make_backend: MakePlu
 
 def test_another_hook_version_is_refused_naming_both(make_backend: MakePlugin) -> None:
     message = refused(make_backend(hook_version=7))
-    assert "plugin 'ram' was written for hook version 7, this gdsfw has 0" in message
+    assert "plugin 'ram' was written for hook interface 7, this gdsfw has 1" in message
 
 
 def test_gdsfw_backend_must_return_a_backend_info(make_backend: MakePlugin) -> None:

@@ -26,8 +26,8 @@
 extern "C" {
 #endif
 
-/* 0 until third parties have used the interface; another number is refused by name. */
-#define GDSFW_ABI 0u
+/* Counts incompatible changes; a table with another number is refused by name. */
+#define GDSFW_ABI 1u
 
 enum gdsfw_domain { GDSFW_NONE = 0, GDSFW_ERRNO = 1, GDSFW_GPU = 2, GDSFW_FILE = 3 };
 

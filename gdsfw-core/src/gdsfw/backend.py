@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from gdsfw.engine.native import NativeTable
     from gdsfw.workload.model import Job
 
-#: Version of the hook interface. 0 until third parties have used it; a backend states the one it was written for.
-HOOK_VERSION = 0
+#: Version of the hook interface: it counts incompatible changes (docs/explanation/compatibility.md).
+HOOK_VERSION = 1
 
 Direction = Literal["read", "write"]
 CopyDirection = Literal["to_host", "from_host"]
@@ -53,7 +53,8 @@ class BackendInfo:
     Args:
         name: equals the entry point's name.
         version: the distribution's version.
-        hook_version: `gdsfw.backend.HOOK_VERSION` it was written for.
+        hook_version: the version of the hook interface it was written for, as a number: HOOK_VERSION would be that of
+            whatever gdsfw is installed. A backend that states none was written for 1.
         memory: kinds of buffer that gdsfw_alloc gives, the default first: host, hugepage, pinned, device.
         io_paths: the default first.
         options: pydantic model of `backend_options: {<name>: ...}`; None when there are none.
@@ -66,7 +67,7 @@ class BackendInfo:
     title: str
     version: str
     io_paths: tuple[IOPathInfo, ...]
-    hook_version: int = HOOK_VERSION
+    hook_version: int = 1
     memory: tuple[str, ...] = ("host",)
     options: type[BaseModel] | None = None
     capabilities: frozenset[str] = frozenset()

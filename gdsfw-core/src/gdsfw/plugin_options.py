@@ -30,7 +30,7 @@ def check_info(info: BackendInfo, name: str, implemented: Collection[str]) -> No
     here = f"plugin {name!r}, hook gdsfw_backend"
     if info.hook_version != HOOK_VERSION:
         raise PluginError(
-            f"plugin {name!r} was written for hook version {info.hook_version}, this gdsfw has {HOOK_VERSION}",
+            f"plugin {name!r} was written for hook interface {info.hook_version}, this gdsfw has {HOOK_VERSION}",
             hint=f"install a version of {name!r} that fits, or another gdsfw-core",
         )
     if info.name != name:

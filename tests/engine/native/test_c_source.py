@@ -104,7 +104,7 @@ def test_table_of_another_version_is_refused_by_name_with_both_numbers() -> None
 
     table = native.noop_table()
     table.abi = 9
-    with pytest.raises(PluginError, match=r"backend acme: .* version 9, this gdsfw has 0"):
+    with pytest.raises(PluginError, match=r"backend acme: .* version 9, this gdsfw has 1"):
         native.check_table(table, "acme")
 
 

@@ -9,7 +9,7 @@ import ctypes as c
 from typing import ClassVar, Final
 
 #: GDSFW_ABI of gdsfw_backend.h, what a table states.
-TABLE_ABI: Final = 0
+TABLE_ABI: Final = 1
 
 HOST_VISIBLE: Final = 1
 CAN_READ: Final = 2
