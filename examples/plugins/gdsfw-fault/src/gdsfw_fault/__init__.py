@@ -118,20 +118,6 @@ def gdsfw_io(worker: Worker, buffer: Buffer) -> Generator[None, IOPath, IOPath]:
 
 
 @hookimpl(wrapper=True)
-def gdsfw_sync(worker: Worker) -> Generator[None, None, None]:
-    """Outside the loop; within it `flush` is the call."""
-    _on_worker(worker, "sync")
-    return (yield)
-
-
-@hookimpl(wrapper=True)
-def gdsfw_copy(worker: Worker) -> Generator[None, None, None]:
-    """Outside the loop."""
-    _on_worker(worker, "copy")
-    return (yield)
-
-
-@hookimpl(wrapper=True)
 def gdsfw_transport(worker: Worker) -> Generator[None, Any, Transport | Any]:
     """Called once before and once after the measured part."""
     _on_worker(worker, "transport")

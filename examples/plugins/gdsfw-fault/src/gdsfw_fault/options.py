@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 #: Calls of the data plane that a rule can be about.
 PATH_CALLS = ("read", "write", "flush")
-#: All that a rule can be about: those, and hooks by their names without gdsfw_.
+#: All that a rule can be about: those, and hooks by their names without gdsfw_, as far as a run calls them.
 Call = Literal[
     "read",
     "write",
@@ -29,8 +29,6 @@ Call = Literal[
     "register_file",
     "deregister_file",
     "io",
-    "sync",
-    "copy",
     "transport",
 ]
 

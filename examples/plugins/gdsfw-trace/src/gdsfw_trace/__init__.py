@@ -5,6 +5,8 @@ It wraps the hooks of whatever backend the job has. A hook's span ends when the 
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Generator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -24,13 +26,15 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 NAME = "trace"
 _traced = Traced(NAME)
-#: Finished jobs by the file that their traces are in: the jobs of a run share one.
-_finished: dict[Path, list[JobTrace]] = {}
+#: What tells the jobs of one run, which share files, from those of another. Jobs with options that a library reads once
+#: run in child processes, which inherit it.
+_RUN = "GDSFW_TRACE_RUN"
 
 
 @hookimpl
 def gdsfw_options() -> type[TraceOptions]:
-    """What `plugins: {trace: {...}}` may say."""
+    """What `plugins: {trace: {...}}` may say; asked for while a run is planned, and in no child process of it."""
+    os.environ[_RUN] = f"{os.getpid()}.{time.monotonic_ns()}"
     return TraceOptions
 
 
@@ -46,13 +50,8 @@ def gdsfw_job_finished(job: Job, result: JobResult) -> None:
     trace = _traced.finish(job)
     if trace is None or not trace.lanes:
         return
-    trace.ended(result)
-    path = Path(trace.options.file).absolute()
-    jobs = _finished.setdefault(path, [])
-    if any(other.key == trace.key for other in jobs):
-        jobs.clear()  # the same job again: another run of this program
-    jobs.append(trace)
-    spans = document.save(path, jobs)
+    trace.title = result.label
+    spans = document.save(Path(trace.options.file).absolute(), trace, os.environ.get(_RUN, ""))
     result.notes.append(f"trace: {spans} spans in {trace.options.file}")
     if trace.dropped:
         most = trace.options.max_events
@@ -171,20 +170,6 @@ def gdsfw_io(worker: Worker, files: Sequence[FileHandle], buffer: Buffer) -> Gen
         return path
     lane = trace.lane(worker.index + 1)
     return WrappedPath(path, buffer, NAME, lambda inner: calls.traced(inner, lane))
-
-
-@hookimpl(wrapper=True)
-def gdsfw_sync(worker: Worker, file: FileHandle, mode: str) -> Generator[None, None, None]:
-    """Outside the loop only: flushes of the loop are calls of the data plane."""
-    with _on_worker(worker, "sync", file=file.target.name, mode=mode):
-        return (yield)
-
-
-@hookimpl(wrapper=True)
-def gdsfw_copy(worker: Worker, host_view: memoryview, direction: str) -> Generator[None, None, None]:
-    """Outside the loop only."""
-    with _on_worker(worker, "copy", nbytes=host_view.nbytes, direction=direction):
-        return (yield)
 
 
 @hookimpl(wrapper=True)

@@ -1,22 +1,41 @@
-"""The trace file: Chrome's JSON format, as Perfetto reads it. One whole document or none; never over a user's file."""
+"""The trace file: Chrome's JSON format, as Perfetto reads it. Jobs are added as they end; never to a user's file.
+
+Between two jobs it is always one whole document. What a run has written is never read again, so that a sweep of many
+points costs each of them its own spans alone.
+"""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from gdsfw.errors import UsageError
 
 if TYPE_CHECKING:
     from gdsfw_trace.jobs import JobTrace
-    from gdsfw_trace.lane import Lane, Span
+    from gdsfw_trace.lane import Span
 
 #: At the beginning of every trace, so that one can be told from a file of the user's.
 FORMAT = "gdsfw-trace/1"
+_BEGINNING = f'{{"otherData": {{"producer": "{FORMAT}"'
+#: The end is of one length whatever the number of jobs, so that it is found again.
+_END = re.compile(rb'\n\], "jobs": +(\d+)\}\n')
+
+
+@dataclass(frozen=True)
+class _There:
+    """What is known of a trace that is there: its run, the time that is its zero, its jobs, where its end begins."""
+
+    run: str
+    begin_ns: int
+    jobs: int
+    length: int
 
 
 def check_place(path: Path) -> None:
@@ -36,52 +55,83 @@ def check_place(path: Path) -> None:
         raise UsageError(f"{here}: the folder {path.parent} cannot be written to")
 
 
-def save(path: Path, traces: Sequence[JobTrace]) -> int:
-    """Write the traces of the jobs of a run, in place of an earlier trace; returns the number of spans.
+def save(path: Path, trace: JobTrace, run: str) -> int:
+    """Add a job to the trace of its run, which takes the place of an earlier run's; returns the number of spans.
 
     Raises:
         UsageError: the place has been taken since the job began.
-        OSError: it cannot be written.
+        OSError: it cannot be written; what other jobs wrote stays.
     """
     check_place(path)
-    lanes = [(number, lane, lane.everything()) for number, trace in enumerate(traces, 1) for lane in _lanes(trace)]
-    begin_ns = min((span.start_ns for _, _, spans in lanes for span in spans), default=0)
+    there = _look(path)
+    if there is not None and there.run == run:
+        return _add(path, trace, there)
+    return _begin(path, trace, run)
+
+
+def _begin(path: Path, trace: JobTrace, run: str) -> int:
     beside = path.with_name(f".{path.name}.{os.getpid()}")
+    begin_ns = trace.started_ns
     try:
         with beside.open("x", encoding="utf-8") as file:
-            head = {"producer": FORMAT, "dropped": sum(trace.dropped for trace in traces)}
-            file.write(f'{{"otherData": {json.dumps(head)},\n"displayTimeUnit": "ns",\n"traceEvents": [')
-            separator = "\n"
-            for event in _events(traces, lanes, begin_ns):
-                file.write(separator + json.dumps(event))
-                separator = ",\n"
-            file.write("\n]}\n")
-            file.flush()
-            os.fsync(file.fileno())
+            file.write(f'{_BEGINNING}, "run": {json.dumps(run)}, "begin_ns": {begin_ns}}},\n')
+            file.write('"displayTimeUnit": "ns",\n"traceEvents": [')
+            spans = _write(file, trace, 1, begin_ns)
         beside.replace(path)
     except BaseException:
         with suppress(OSError):
             beside.unlink()
         raise
-    return sum(len(spans) for _, _, spans in lanes)
+    return spans
 
 
-def _lanes(trace: JobTrace) -> list[Lane]:
-    return [trace.lanes[number] for number in sorted(trace.lanes)]
+def _add(path: Path, trace: JobTrace, there: _There) -> int:
+    with path.open("r+", encoding="utf-8") as file:
+        file.seek(there.length)
+        try:
+            file.truncate()
+            file.write(",")
+            return _write(file, trace, there.jobs + 1, there.begin_ns)
+        except BaseException:
+            with suppress(OSError), path.open("r+", encoding="utf-8") as again:
+                again.truncate(there.length)
+                again.seek(there.length)
+                again.write(_end(there.jobs))
+            raise
 
 
-def _events(
-    traces: Sequence[JobTrace], lanes: Sequence[tuple[int, Lane, list[Span]]], begin_ns: int
-) -> Iterator[dict[str, Any]]:
-    for number, trace in enumerate(traces, 1):
-        yield {"ph": "M", "name": "process_name", "pid": number, "args": {"name": trace.title}}
-        yield {"ph": "M", "name": "process_sort_index", "pid": number, "args": {"sort_index": number}}
-    for pid, lane, spans in lanes:
-        place = {"pid": pid, "tid": lane.number}
-        yield {"ph": "M", "name": "thread_name", **place, "args": {"name": lane.name}}
-        yield {"ph": "M", "name": "thread_sort_index", **place, "args": {"sort_index": lane.number}}
-        for count, span in enumerate(spans):
-            yield from _span_events(span, place, begin_ns, f"{pid}.{lane.number}.{count}")
+def _write(file: IO[str], trace: JobTrace, number: int, begin_ns: int) -> int:
+    """A job's events, separated from nothing before them, and the end of the document; returns the number of spans."""
+    spans, separator = 0, "\n"
+    for event in _events(trace, number, begin_ns):
+        file.write(separator + json.dumps(event))
+        separator = ",\n"
+        spans += event["ph"] in ("X", "b")
+    file.write(_end(number))
+    file.flush()
+    os.fsync(file.fileno())
+    return spans
+
+
+def _end(jobs: int) -> str:
+    return f'\n], "jobs": {jobs:>8}}}\n'
+
+
+def _events(trace: JobTrace, pid: int, begin_ns: int) -> Iterator[dict[str, Any]]:
+    """A job is a process of the trace, so that viewers put its threads together."""
+    yield _metadata("process_name", pid, name=trace.title)
+    yield _metadata("process_sort_index", pid, sort_index=pid)
+    if trace.dropped:
+        yield _metadata("process_labels", pid, labels=f"cut: {trace.dropped} calls are missing")
+    for lane in (trace.lanes[number] for number in sorted(trace.lanes)):
+        yield _metadata("thread_name", pid, lane.number, name=lane.name)
+        yield _metadata("thread_sort_index", pid, lane.number, sort_index=lane.number)
+        for count, span in enumerate(lane.everything()):
+            yield from _span_events(span, {"pid": pid, "tid": lane.number}, begin_ns, f"{pid}.{lane.number}.{count}")
+
+
+def _metadata(what: str, pid: int, tid: int = 0, **args: Any) -> dict[str, Any]:
+    return {"ph": "M", "name": what, "pid": pid, "tid": tid, "args": args}
 
 
 def _span_events(span: Span, place: dict[str, int], begin_ns: int, number: str) -> Iterator[dict[str, Any]]:
@@ -97,7 +147,22 @@ def _span_events(span: Span, place: dict[str, int], begin_ns: int, number: str) 
 
 def _is_trace(path: Path) -> bool:
     try:
-        with path.open(encoding="utf-8") as file:
-            return FORMAT in file.read(200)
-    except (OSError, UnicodeDecodeError):
+        with path.open("rb") as file:
+            return file.read(len(_BEGINNING)) == _BEGINNING.encode()
+    except OSError:
         return False
+
+
+def _look(path: Path) -> _There | None:
+    """What a trace says of itself; None where there is none, or none that could be added to."""
+    if not path.exists():
+        return None
+    size = len(_end(0))
+    try:
+        with path.open("rb") as file:
+            head = json.loads(file.readline().rstrip(b",\n") + b"}")["otherData"]
+            length = file.seek(-size, os.SEEK_END)
+            end = _END.fullmatch(file.read(size))
+        return None if end is None else _There(head["run"], head["begin_ns"], int(end[1]), length)
+    except (OSError, ValueError, KeyError):
+        return None

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from gdsfw_trace.lane import Budget, Lane
+from gdsfw_trace.lane import Budget, Lane, now_ns
 from gdsfw_trace.options import TraceOptions
 
 if TYPE_CHECKING:
-    from gdsfw.results.model import JobResult
     from gdsfw.workload.model import Job
 
 #: The main thread's lane.
@@ -22,16 +21,16 @@ class JobTrace:
 
     Args:
         job: as the plan has it.
+        started_ns: before its first hook, CLOCK_MONOTONIC.
         title: name, and point of a sweep; known when the job has ended.
-        key: what tells it from the other jobs of its run.
     """
 
     job: Job
     options: TraceOptions
     budget: Budget
+    started_ns: int = field(default_factory=now_ns)
     lanes: dict[int, Lane] = field(default_factory=dict)
     title: str = ""
-    key: tuple[Any, ...] = ()
     opened: bool = False
     session: Any = None
 
@@ -46,11 +45,6 @@ class JobTrace:
     def dropped(self) -> int:
         """Spans that max_events left no room for."""
         return sum(lane.dropped for lane in self.lanes.values())
-
-    def ended(self, result: JobResult) -> None:
-        """Take over what is known only now."""
-        self.title = result.label
-        self.key = (result.label, result.repetition, result.backend)
 
 
 class Traced:
