@@ -93,6 +93,32 @@ def test_reads_of_any_shape_verify(gdsfw: Gdsfw, backend: str, disk: str, window
         assert result["transport"]["details"]["registered_bytes"] >= size
 
 
+def test_bandwidth_is_given_with_registration_too_and_files_of_all_workers_count(
+    gdsfw: Gdsfw, backend: str, disk: str
+) -> None:
+    write = {**job("w", rw="write", size="2MiB", numjobs=2), "io_path": "staged"}
+    ended = gdsfw.run(write, job("r", rw="read", files_from="w", numjobs=2), backend=backend, directory=disk)
+    written, read = ended.jobs
+    transport = read["transport"]
+    assert transport["details"]["registered_bytes"] == 2 * (2 << 20)
+    assert transport["setup_seconds"] == transport["details"]["registration_seconds"] > 0
+    seconds = transport["setup_seconds"] + read["read"]["runtime_ns"] / 1e9
+    assert transport["bw_bytes_with_setup"] == pytest.approx(read["read"]["bytes"] / seconds)
+    assert written["transport"]["bw_bytes_with_setup"] is None
+    assert "of registration included" in ended.stdout
+
+
+def test_windows_are_registered_within_the_measured_time(gdsfw: Gdsfw, backend: str, disk: str) -> None:
+    options = {backend: {"window_bytes": "64KiB", "map_share": 1e-4}}
+    write = {**job("w", rw="write", size="2MiB"), "io_path": "staged"}
+    read = job("r", rw="read", files_from="w", backend_options=options)
+    ended = gdsfw.run(write, read, backend=backend, directory=disk)
+    transport = ended.jobs[1]["transport"]
+    assert transport["details"]["registrations"] >= 32
+    assert transport["setup_seconds"] == 0
+    assert transport["bw_bytes_with_setup"] is None
+
+
 @pytest.mark.parametrize("block", [4096, 3000, 1 << 18])
 def test_what_mapped_writes_on_tmpfs_the_cpu_reads(gdsfw: Gdsfw, backend: str, tmpfs: str, block: int) -> None:
     ended = gdsfw.run(

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import pytest
 from gdsfw.errors import WorkloadError
+from gdsfw.option_types import Duration, Size
 from gdsfw.plugins import PluginManager
 from pydantic import BaseModel, Field
 
@@ -49,6 +50,27 @@ def test_all_mistakes_come_at_once_with_what_is_valid(manager: PluginManager) ->
 def test_types_are_strict(manager: PluginManager) -> None:
     (found,) = mistakes(manager, {"slabs": "8"})
     assert found.startswith("backend_options.ram: slabs: '8' is no whole number")
+
+
+class Sizes(BaseModel):
+    window: Size | None = Field(None, ge=4096)
+    patience: Duration = 0
+
+
+def test_sizes_and_durations_are_spelt_as_in_the_rest_of_a_workload(make_backend: MakePlugin) -> None:
+    manager = PluginManager()
+    manager.register(make_backend(options=Sizes), "ram")
+    found = manager.validate_options("ram", {"window": "64MiB", "patience": "5ms"})
+    assert isinstance(found, Sizes)
+    assert (found.window, found.patience) == (64 << 20, 5_000_000)
+    assert manager.validate_options("ram", {"window": 4096}) == Sizes(window=4096)
+    assert mistakes(manager, {"window": "64Mib"})[0].startswith(
+        "backend_options.ram: window: '64Mib' has an unknown unit 'Mib' (valid: 4096, 4k or 4KiB"
+    )
+    assert mistakes(manager, {"window": "1k"}) == [
+        "backend_options.ram: window: '1k' is outside its range (valid: at least 4096)"
+    ]
+    assert mistakes(manager, {"patience": 5})[0].startswith("backend_options.ram: patience: 5 has no unit")
 
 
 def test_a_backend_without_options_takes_none(make_backend: MakePlugin) -> None:

@@ -18,7 +18,7 @@ from types import ModuleType
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import gdsfw
-from gdsfw import backend, errors, hookspecs, host_memory
+from gdsfw import backend, errors, hookspecs, host_memory, option_types
 from gdsfw.cli import group
 from gdsfw.errors import ExitCode
 from gdsfw.plugin_rules import hook_arguments
@@ -28,7 +28,7 @@ from typer.models import OptionInfo
 
 NATIVE = Path(__file__).parents[2] / "gdsfw-core" / "native"
 #: What a backend may import (CONTRIBUTING.md).
-MODULES: tuple[ModuleType, ...] = (backend, errors, host_memory)
+MODULES: tuple[ModuleType, ...] = (backend, errors, host_memory, option_types)
 
 Items = Iterator[tuple[str, str]]
 

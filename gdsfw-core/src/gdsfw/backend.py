@@ -53,8 +53,7 @@ class BackendInfo:
     Args:
         name: equals the entry point's name.
         version: the distribution's version.
-        hook_version: the version of the hook interface it was written for, as a number: HOOK_VERSION would be that of
-            whatever gdsfw is installed. A backend that states none was written for 1.
+        hook_version: of the hook interface it was written for, as a number: HOOK_VERSION would always fit.
         memory: kinds of buffer that gdsfw_alloc gives, the default first: host, hugepage, pinned, device.
         io_paths: the default first.
         options: pydantic model of `backend_options: {<name>: ...}`; None when there are none.
@@ -471,6 +470,7 @@ class Transport:
     cache: CacheState = "unknown"
     evidence: tuple[str, ...] = ()
     details: Mapping[str, Any] = field(default_factory=dict)
+    setup_seconds: float = 0.0  # before the first I/O, to make this very data accessible (registering its pages)
 
 
 __all__ = [

@@ -6,6 +6,7 @@ import os
 from typing import Any, Literal
 
 from gdsfw.gpu.family import StagingOptions
+from gdsfw.option_types import Size
 from pydantic import Field
 
 _ONCE: dict[str, Any] = {"once_per_process": True}
@@ -20,8 +21,8 @@ class HipFileOptions(StagingOptions):
     compat: Literal["allow", "force", "forbid"] | None = Field(
         None, description="The library's own bounce: allowed, forced or forbidden.", json_schema_extra=_ONCE
     )
-    async_buffer_bytes: int | None = Field(
-        None, ge=0, description="Bounce memory of stream-ordered transfers, in bytes.", json_schema_extra=_ONCE
+    async_buffer_bytes: Size | None = Field(
+        None, ge=0, description="Bounce memory of stream-ordered transfers.", json_schema_extra=_ONCE
     )
 
     def variables(self) -> dict[str, str | None]:

@@ -21,6 +21,7 @@ from gdsfw.gpu.library_use import aligned_to_pages, check_limits, test_read
 from gdsfw.gpu.mapped import LAUNCHES, moves_nbytes, transport
 from gdsfw.gpu.mapping import FileMap, Limits, Maps, pinnable, window_bytes
 from gdsfw.gpu.paths import PSYNC_GROUPS, URING_GROUPS, PathParts, group_blocks, make, uses_io_uring
+from gdsfw.option_types import Size
 
 if TYPE_CHECKING:
     from gdsfw.gpu.vendor import FileLibrary, Runtime, Vendor
@@ -56,7 +57,7 @@ class StagingOptions(BaseModel):
     reader: Literal["auto", "psync", "io_uring"] = Field(
         "auto", description="How staged reads and writes storage; auto: io_uring for direct I/O, else psync."
     )
-    group_bytes: int | None = Field(None, ge=1, description="Bytes of one staged copy. Default 1 MiB.")
+    group_bytes: Size | None = Field(None, ge=1, description="Bytes of one staged copy. Default 1 MiB.")
     groups: int | None = Field(
         None, ge=1, le=1024, description="Staged groups in flight, a number. Default 2 with psync, 8 with io_uring."
     )
@@ -64,7 +65,7 @@ class StagingOptions(BaseModel):
     map_share: float = Field(
         0.25, gt=0, le=1, description="Share of the available memory that mapped may pin for one file, 0 to 1."
     )
-    window_bytes: int | None = Field(
+    window_bytes: Size | None = Field(
         None, ge=4096, description="Bytes that mapped registers at once. Default: the whole range, else 64 MiB."
     )
 
@@ -402,7 +403,7 @@ class Family:
         if before is None:
             return self._snapshot(worker, path)
         if path.name == "mapped":
-            found = transport(worker.state.parts)
+            found = transport(worker.session.maps, before)
         elif path.name == "staged":
             found = staged_transport(path, before)
         else:
@@ -413,7 +414,7 @@ class Family:
 
     def _snapshot(self, worker: Worker, path: IOPath) -> Any:
         if path.name == "mapped":
-            return ()
+            return worker.session.maps.seconds()
         return staged_snapshot(path) if path.name == "staged" else self.library(worker.session).snapshot()
 
     def _devices(self) -> list[Device]:

@@ -14,6 +14,7 @@ from gdsfw.gpu.paths import PathParts, address, path_struct, path_table
 
 if TYPE_CHECKING:
     from gdsfw.backend import Buffer, CacheState, FileHandle, Request
+    from gdsfw.gpu.mapping import Maps
 
 #: Launches in flight at most: the next is prepared while the device works on one, and two more give it slack.
 LAUNCHES = 4
@@ -50,15 +51,20 @@ def moves_nbytes(iodepth: int) -> int:
     return LAUNCHES * 2 * launch_blocks(iodepth) * c.sizeof(abi.Move)
 
 
-def transport(parts: PathParts) -> Transport:
-    """Mapped by construction; what was registered, what it cost, and what had to come from storage first."""
-    reports = [item.report() for item in parts.maps]
+def transport(maps: Maps, before: float) -> Transport:
+    """Mapped by construction; what was registered, what it cost, and what had to come from storage first.
+
+    Args:
+        maps: of the job, whose workers share them.
+        before: seconds of registration before the first I/O.
+    """
+    reports = maps.reports()
     total = sum(report.registered_bytes for report in reports)
     cold = sum(report.cold_bytes for report in reports)
-    seconds = sum(report.register_ns + report.populate_ns for report in reports) / 1e9
+    seconds = maps.seconds()
     share = cold / total if total else 0.0
     cache: CacheState = "warm" if share <= 0.05 else "cold" if share >= 0.95 else "unknown"
-    pinned = max((report.most_pinned for report in reports), default=0)
+    pinned = sum(report.most_pinned for report in reports)
     evidence = (
         f"pages of the file were registered with the device: {total} bytes in {seconds:.3f} s, at most {pinned} pinned",
         f"{cold} of them were not in memory before",
@@ -71,4 +77,4 @@ def transport(parts: PathParts) -> Transport:
         "registrations": sum(report.registrations for report in reports),
         "most_pinned_bytes": pinned,
     }
-    return Transport("mapped", cache, evidence, details)
+    return Transport("mapped", cache, evidence, details, setup_seconds=before)

@@ -73,6 +73,7 @@ class Maps:
 
     explain: Callable[[Domain, int], ErrorInfo | None]
     _open: dict[tuple[Any, ...], FileMap] = field(default_factory=dict)
+    _closed: list[abi.MapReport] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def acquire(
@@ -102,7 +103,17 @@ class Maps:
             found.users -= 1
             if found.users == 0:
                 del self._open[found.key]
+                self._closed.append(found.report())
                 engine().library.gdsfw_gpu_map_close(c.c_uint64(found.address))
+
+    def reports(self) -> list[abi.MapReport]:
+        """What was registered for each map there is or was."""
+        with self._lock:
+            return [*self._closed, *(item.report() for item in self._open.values())]
+
+    def seconds(self) -> float:
+        """What all that took."""
+        return float(sum(report.register_ns + report.populate_ns for report in self.reports())) / 1e9
 
     def _map(self, runtime: Runtime, file: FileHandle, key: tuple[Any, ...], limits: Limits, workers: int) -> FileMap:
         start, length, writable = key[2:]

@@ -68,7 +68,7 @@ def job_result(plan: JobPlan, outcomes: Sequence[WorkerOutcome], facts: JobFacts
     read, write = (_direction(plan, loops, side, latencies) for side in ("read", "write"))
     _check_sums(loops, read, write)
     cpu = _cpu(loops, facts, read, write)
-    transport = _transport(plan, outcomes)
+    transport = _transport(plan, outcomes, read, write)
     rows = [_row(plan, index, outcome) for index, outcome in enumerate(outcomes)]
     result = JobResult(
         name=plan.job.name,
@@ -232,18 +232,24 @@ def _ended_by(endings: Sequence[EndedBy]) -> str | None:
     return max(endings).name.lower() if endings else None
 
 
-def _transport(plan: JobPlan, outcomes: Sequence[WorkerOutcome]) -> TransportResult:
+def _transport(
+    plan: JobPlan, outcomes: Sequence[WorkerOutcome], read: DirectionResult, write: DirectionResult
+) -> TransportResult:
     seen = [outcome.transport for outcome in outcomes if outcome.result is not None]
     kinds, caches = {item.kind for item in seen}, {item.cache for item in seen}
     details: dict[str, object] = {}
     for item in seen:
         details.update(item.details)
+    setup = max((item.setup_seconds for item in seen), default=0.0)
+    seconds = setup + max(read.runtime_ns, write.runtime_ns) / 1e9
     return TransportResult(
         kind=kinds.pop() if len(kinds) == 1 else "unknown",
         cache=caches.pop() if len(caches) == 1 else "unknown",
         required=plan.job.require_transport,
         evidence=list(dict.fromkeys(line for item in seen for line in item.evidence)),
         details=details,
+        setup_seconds=setup,
+        bw_bytes_with_setup=(read.bytes + write.bytes) / seconds if setup else None,
     )
 
 

@@ -120,13 +120,20 @@ class DepthResult:
 
 @dataclass(frozen=True)
 class TransportResult:
-    """The way the bytes took, and how that is known."""
+    """The way the bytes took, and how that is known.
+
+    Args:
+        setup_seconds: what it took, before the first I/O, to make this data accessible; 0 for most ways.
+        bw_bytes_with_setup: bytes a second of reads and writes together with that time included; null where it is 0.
+    """
 
     kind: str
     cache: str
     required: str | None
     evidence: list[str] = field(default_factory=list)
     details: dict[str, Any] = field(default_factory=dict)
+    setup_seconds: float = 0.0
+    bw_bytes_with_setup: float | None = None
 
 
 @dataclass(frozen=True)

@@ -145,6 +145,9 @@ def _lines(job: JobResult) -> list[str]:
     evidence = f" ({'; '.join(transport.evidence[:3])})" if transport.evidence else ""
     path = f"{job.label}: path {job.io_path}, {transport.kind}, cache {transport.cache}{evidence}"
     lines = [path] if _measured(job) else []
+    if transport.bw_bytes_with_setup is not None:
+        setup = duration(transport.setup_seconds * 1e9)
+        lines.append(f"{job.label}: {size(transport.bw_bytes_with_setup)}/s with {setup} of registration included")
     lines += [f"{job.label}: warning: {text}" for text in job.warnings]
     lines += [f"{job.label}: note: {text}" for text in job.notes]
     return lines

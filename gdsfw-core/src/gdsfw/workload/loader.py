@@ -77,11 +77,16 @@ def _assemble(
     return workload
 
 
-def _places(mapping: Node, prefix: str = "") -> Iterator[tuple[str, str]]:
-    """(dotted key, where it stands) of everything in `mapping`."""
-    for key, node in mapping.mapping.items():
-        yield f"{prefix}{key}", str(node.key_where)
-        yield from _places(node, f"{prefix}{key}.")
+def _places(node: Node, path: str = "") -> Iterator[tuple[str, str]]:
+    """(dotted key, where it stands) of everything below `node`; items of a list are `key[0]`."""
+    for key, entry in node.mapping.items():
+        name = f"{path}.{key}" if path else key
+        yield name, str(entry.key_where)
+        yield from _places(entry, name)
+    for index, item in enumerate(node.items):
+        name = f"{path}[{index}]"
+        yield name, str(item.where)
+        yield from _places(item, name)
 
 
 def _top_level(tree: Node, problems: list[Problem]) -> Node:

@@ -97,6 +97,8 @@ def _explain(detail: ErrorDetails, model: type[BaseModel]) -> tuple[str, str | N
         return f"{shown(value)} is outside its range", f"valid: {_LIMITS[kind].format(**context)}"
     if kind == "string_too_short":
         return "is empty text", "give it a value or leave the key out"
+    if kind == "too_short":
+        return f"has {context['actual_length']} entries", f"valid: at least {context['min_length']}"
     return f"{shown(value)}: {detail['msg'].lower()}", None
 
 

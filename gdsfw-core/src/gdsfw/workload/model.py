@@ -267,5 +267,5 @@ class Workload:
         while key:
             if (job, key) in self.places:
                 return self.places[job, key]
-            key = key.rpartition(".")[0]
+            key = key[: max(0, key.rfind("."), key.rfind("["))]
         return self.places.get((job, ""), self.source)
