@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from helpers.installing import install, modules_of_gdsfw, python
 
 ROOT = Path(__file__).parents[2]
 RAMDISK = ROOT / "examples/backends/gdsfw-ramdisk"
@@ -19,22 +16,8 @@ RAMDISK = ROOT / "examples/backends/gdsfw-ramdisk"
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder that pip installed the distribution into."""
     folder = tmp_path_factory.mktemp("site")
-    # Where the build tool is there already, pip need not fetch it.
-    isolation = ["--no-build-isolation"] if find_spec("hatchling") else []
-    how = ["--quiet", "--no-deps", *isolation, "--target", str(folder)]
-    subprocess.run([sys.executable, "-m", "pip", "install", *how, str(RAMDISK)], check=True, capture_output=True)
+    install(RAMDISK, folder)
     return folder
-
-
-def python(*arguments: object, folder: Path, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", *map(str, arguments)],
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "PYTHONPATH": str(folder)},
-    )
 
 
 def test_it_is_listed_after_pip_install(installed: Path, tmp_path: Path) -> None:
@@ -66,6 +49,4 @@ def test_it_is_small() -> None:
 
 
 def test_it_asks_core_for_public_interfaces_only() -> None:
-    source = (RAMDISK / "src/gdsfw_ramdisk/__init__.py").read_text()
-    modules = {line.split()[1] for line in source.splitlines() if line.startswith("from gdsfw")}
-    assert modules <= {"gdsfw", "gdsfw.backend", "gdsfw.errors"}
+    assert modules_of_gdsfw(RAMDISK / "src") <= {"gdsfw", "gdsfw.backend", "gdsfw.errors"}

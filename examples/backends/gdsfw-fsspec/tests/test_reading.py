@@ -45,7 +45,9 @@ def test_an_archive_on_a_web_server(archive: Path, server: Server, contents: byt
     server.objects["archive.zip"] = archive.read_bytes()
     with opened(f"zip://folder::{server.url}/archive.zip", "stored") as rig:
         same = read_all(rig, len(contents)) == contents
+        told = rig.hooks.gdsfw_transport(worker=rig.worker, path=rig.path, before=None)
     assert same
+    assert "an archive that fsspec reads with cache bytes" in told.evidence[0]
 
 
 def test_objects_of_a_web_server(server: Server, contents: bytes, opened: Open) -> None:
@@ -75,6 +77,25 @@ def test_with_a_cache_they_are_fewer(server: Server, contents: bytes, opened: Op
     assert same
     assert len(server.ranges) < 16
     assert "cache readahead" in told.evidence[0]
+
+
+@pytest.mark.parametrize("cache", ["readahead", "bytes", "blockcache", "all"])
+def test_every_cache_gives_the_bytes_and_is_named(server: Server, contents: bytes, opened: Open, cache: str) -> None:
+    with opened(server.url, "data", cache=cache) as rig:
+        same = read_all(rig, len(contents)) == contents
+        told = rig.hooks.gdsfw_transport(worker=rig.worker, path=rig.path, before=None)
+    assert same
+    assert f"a file object with cache {cache}," in told.evidence[0]
+
+
+def test_a_folder_of_archives_has_one_read_at_a_time(archive: Path, contents: bytes, opened: Open) -> None:
+    """`dir` says of itself that it is asynchronous; what it stands for is not."""
+    options = {"storage_options": {"path": "folder"}}
+    with opened(f"dir://::zip://::{archive.as_uri()}", "stored", **options) as rig:
+        same = read_all(rig, len(contents)) == contents
+        told = rig.hooks.gdsfw_transport(worker=rig.worker, path=rig.path, before=None)
+    assert same
+    assert "one read at a time" in told.evidence[0]
 
 
 def test_a_server_without_ranges_can_be_read_through_a_cache_of_all(

@@ -117,6 +117,21 @@ def test_what_fsspec_cannot_do_is_not_pretended(run: Run, key: str, value: str, 
     assert fsspec.filesystem("memory").ls("/", detail=False) == []
 
 
+@pytest.mark.parametrize("chain", ["simplecache::", "filecache::", "zip://::blockcache::", "cached::"])
+def test_a_copy_on_this_machine_is_not_measured_as_a_server(server: Server, run: Run, chain: str) -> None:
+    code, text = refusal(run({"name": "scan", "rw": "read", "filename": "data"}, base=f"{chain}{server.url}"))
+    assert code == ExitCode.UNAVAILABLE
+    assert "keeps a copy on this machine's disk" in text
+    assert server.ranges == []
+
+
+def test_a_wrong_storage_option_is_not_a_missing_file(server: Server, run: Run) -> None:
+    options = {"base": server.url, "storage_options": {"bogus": 1}}
+    code, text = refusal(run({"name": "scan", "rw": "read", "filename": "data"}, **options))
+    assert code == ExitCode.UNAVAILABLE
+    assert "bogus" in text
+
+
 @pytest.mark.skipif(find_spec("s3fs") is not None, reason="s3fs is installed")
 @pytest.mark.parametrize("base", ["s3://bucket", "zip://::s3://bucket/archive.zip"])
 def test_a_missing_package_is_named(run: Run, base: str) -> None:

@@ -59,7 +59,7 @@ def told(error: BaseException, operation: str, url: str) -> Exception | None:
     cause = error.__cause__
     if isinstance(cause, Exception) and isinstance(error, OSError) and not error.errno:
         # HTTPFileSystem.info says "not found" of everything that fails; what it was is behind that.
-        return told(cause, operation, url) or _numbered(_number(error), url, str(error))
+        return told(cause, operation, url) or _behind(error, cause, url)
     if isinstance(error, (OSError, asyncio.TimeoutError)):
         return _numbered(_number(error), url, _words(error))
     if type(error).__module__ == _BUILT_IN:
@@ -76,6 +76,13 @@ def explain(domain: Domain, code: int) -> ErrorInfo | None:
     phrase = HTTPStatus(code).phrase if code in list(HTTPStatus) else "a status without a name"
     cause, fix = _ADVICE.get(code, ("", ""))
     return ErrorInfo(f"HTTP_{code}", f"the server answered {code} {phrase}", cause, fix)
+
+
+def _behind(error: OSError, cause: Exception, url: str) -> OSError:
+    """An error that has one of Python's own behind it: it says what came of a look-up, but hides a wrong option."""
+    if isinstance(cause, LookupError):
+        return _numbered(_number(error), url, str(error))
+    return _numbered(errno.EIO, url, f"{type(cause).__name__}: {cause}")
 
 
 def _numbered(number: int, url: str, words: str = "") -> OSError:

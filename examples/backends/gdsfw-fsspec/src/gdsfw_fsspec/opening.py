@@ -13,7 +13,7 @@ from gdsfw.errors import GdsfwError, RefusedError, UnavailableError, UsageError
 
 from gdsfw_fsspec import protocols
 from gdsfw_fsspec.failures import told
-from gdsfw_fsspec.names import protocol_of, url_of
+from gdsfw_fsspec.names import protocol_of, protocols_of, url_of
 from gdsfw_fsspec.ways import Descriptor, Ranges, Seeking, Way
 
 if TYPE_CHECKING:
@@ -122,6 +122,7 @@ def _check_job(target: Target, url: str, writes: bool) -> None:
     if target.direct == "true":
         raise UnavailableError(f"{url}: direct: true, but fsspec knows no O_DIRECT", hint="use direct: auto or false")
     if not writes:
+        _check_copies(url)
         return
     protocol = protocol_of(url)
     if protocol not in protocols.WRITABLE:
@@ -133,6 +134,16 @@ def _check_job(target: Target, url: str, writes: bool) -> None:
         raise UnavailableError(
             f"{url}: sync: {target.sync}, but fsspec opens no file with O_SYNC or O_DSYNC",
             hint="use fsync or fdatasync after so many writes",
+        )
+
+
+def _check_copies(url: str) -> None:
+    """Reads that a copy on this machine's disk answers would be figures of that disk."""
+    copying = [protocol for protocol in protocols_of(url) if protocol in protocols.COPYING]
+    if copying:
+        raise UnavailableError(
+            f"{url}: {copying[0]} keeps a copy on this machine's disk and reads that",
+            hint="leave it out; the option `cache` has caches in memory, which results name",
         )
 
 
@@ -253,12 +264,31 @@ def _way(place: _Place, writes: bool, nbytes: int, options: FsspecOptions) -> Wa
         return way
     if place.protocol == "memory":
         return Seeking(fs.open(path, mode), f"{name}: in this process's memory", shared=True)
-    if fs.async_impl and options.cache == "none":
+    if options.cache == "none" and _is_asynchronous(fs):
         if place.protocol in _HTTP:
             _check_ranges(place, nbytes)
         return Ranges(fs, path, nbytes, f"{name}: every read is a request for its range, nothing is cached here")
-    words = f"{name}: a file object with cache {options.cache}, one read at a time"
-    return Seeking(fs.open(path, mode, cache_type=options.cache), words, nbytes=nbytes)
+    file = fs.open(path, mode, cache_type=options.cache)
+    return Seeking(file, f"{name}: {_kept(fs, file)}, one read at a time", nbytes=nbytes)
+
+
+def _is_asynchronous(fs: Any) -> bool:
+    """Whether its calls from several threads run beside each other; `dir` says so of itself whatever it stands for."""
+    while type(fs).__name__ == "DirFileSystem":
+        fs = fs.fs
+    return bool(type(fs).async_impl)
+
+
+def _kept(fs: Any, file: Any) -> str:
+    """What the file object is, and the cache that really is in front of the storage: archives ignore `cache`."""
+    archive, cache = _cache_of(getattr(fs, "fo", None)), _cache_of(file)  # codespell:ignore fo
+    if archive:
+        return f"a member of an archive that fsspec reads with cache {archive}"
+    return f"a file object with cache {cache}" if cache else f"a {type(file).__name__}"
+
+
+def _cache_of(file: Any) -> str:
+    return str(getattr(getattr(file, "cache", None), "name", ""))
 
 
 def _check_ranges(place: _Place, nbytes: int) -> None:

@@ -21,7 +21,7 @@ class FsspecOptions(BaseModel):
         description="Arguments of the file system's class, as fsspec's storage_options (endpoint_url, anon, profile). "
         "Results record them: keep secrets in the environment or in the vendor's own configuration file.",
     )
-    cache: Literal["none", "readahead", "bytes", "block", "all"] = Field(
+    cache: Literal["none", "readahead", "bytes", "blockcache", "all"] = Field(
         "none",
         description="fsspec's cache in front of the storage; none: every read is a request. memory:// and file:// have "
         "none.",

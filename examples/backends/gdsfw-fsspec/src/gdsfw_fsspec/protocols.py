@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 #: servers and archives nothing at all.
 WRITABLE = ("memory", "file", "local")
 
+#: File systems that answer from a copy of their own on this machine's disk.
+COPYING = ("simplecache", "filecache", "blockcache", "cached")
+
 #: What people ask for, by the module that it needs beyond fsspec.
 _MODULES = {
     "memory": "",
@@ -64,7 +67,7 @@ def refuse_unknown(url: str) -> UsageError:
     from fsspec import available_protocols
 
     return UsageError(
-        f"{url}: fsspec knows no protocol {protocol_of(url)!r}",
+        f"{url}: fsspec knows no protocol {url.split('://')[0]!r}",
         hint=f"it knows {', '.join(sorted(available_protocols()))}",
     )
 
