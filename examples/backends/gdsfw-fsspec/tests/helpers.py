@@ -6,12 +6,26 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
+
+import gdsfw
 
 #: Opens a file as a worker has it; see conftest.py, as for the next.
 Open = Callable[..., Any]
 #: Runs a workload.
 Run = Callable[..., Any]
+
+
+def run_example(name: str, *settings: str, **environ: str) -> list[Any]:
+    """Run a workload of examples/ for a short time, see that it ended well, and give the results of its jobs."""
+    path = Path(__file__).parents[1] / f"examples/{name}.yaml"
+    timed = [job.name for job in gdsfw.load(path, environ=environ).jobs if job.runtime]
+    short = [f"jobs.{name}.runtime=50ms" for name in timed]
+    result = gdsfw.run(gdsfw.load(path, [*settings, *short], environ=environ))
+    assert (result.status, result.errors) == ("done", [])
+    assert [job.errors for job in result.jobs] == [[] for _ in result.jobs]
+    return list(result.jobs)
 
 
 class Server:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from gdsfw.errors import ExitCode
-from helpers import Open, Run
+from helpers import Open, Run, run_example
 
 pytest.importorskip("s3fs", reason="s3fs is not installed: pip install 'gdsfw-fsspec[test-s3]'")
 moto_server = pytest.importorskip("moto.server", reason="moto is not installed: pip install 'gdsfw-fsspec[test-s3]'")
@@ -94,6 +94,11 @@ def test_many_requests_are_on_their_way_together(store: Store, run: Run) -> None
     assert (result.exit_code, result.errors) == (0, [])
     assert result.total_bytes == 2 * len(DATA)
     assert result.depth.achieved > 1
+
+
+def test_the_workload_for_every_storage_runs(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", store.url)
+    assert all(job.total_bytes >= len(DATA) for job in run_example("read-object", BASE="s3://bucket/prefix"))
 
 
 @pytest.mark.parametrize("name", ["missing", "s3://no-such-bucket/data"])
