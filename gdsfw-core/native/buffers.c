@@ -6,6 +6,9 @@
  * further apart than most compressors look back, and gets a stamp of that number in every 512 bytes, so that no sector
  * repeats (fio does the same). `compress_percent` leaves that share of every 4 KiB zero; with `dedupe_percent` all
  * slots hold the same bytes and that share of the writes has one fixed number.
+ *
+ * Memory that the host cannot touch has the same data by the table's make_data, anew for each write only where a share
+ * to compress or to repeat was asked for: it costs a launch on the device each time.
  */
 #include "vectorised.h"
 #include "worker.h"
@@ -44,6 +47,37 @@ static void make_data(const struct worker *w, uint32_t slot, uint8_t *data, uint
   random.file_id = w->config->dedupe_percent ? 0 : slot;
   gdsfw_pattern_fill(data, size, (int64_t)at, &random);
   zero_compressible(w, data, size);
+}
+
+static struct gdsfw_block_data block_data(const struct worker *w, uint32_t slot, uint64_t nonce, bool stamped) {
+  return (struct gdsfw_block_data){
+      .abi = GDSFW_ABI,
+      .struct_size = sizeof(struct gdsfw_block_data),
+      .seed = mix64(w->config->shape.seed ^ STREAM_BUFFER),
+      .file_id = w->config->dedupe_percent ? 0 : slot,
+      .nonce = nonce,
+      .piece = w->stamp_piece,
+      .random = w->config->write_fill == FILL_ZERO ? 0 : w->stamp_random,
+      .stamped = stamped,
+  };
+}
+
+static bool make_by_table(struct worker *w, uint64_t buffer_offset, uint64_t size, struct gdsfw_block_data data,
+                          struct gdsfw_verdict *verdict) {
+  gdsfw_call_make_data(&w->io, w->config->buffer, (int64_t)buffer_offset, size, &data, verdict);
+  return verdict->domain == GDSFW_NONE;
+}
+
+/* What the slots hold before the loop, by the table's make_data. */
+static void fill_by_table(struct worker *w, uint64_t size) {
+  const struct gdsfw_config *c = w->config;
+  struct gdsfw_verdict verdict;
+  struct gdsfw_planned_io none = {0};
+  for (uint32_t slot = 0; slot < c->iodepth; slot++)
+    if (!make_by_table(w, c->buffer_offset + slot * c->slot_stride, size, block_data(w, slot, 0, false), &verdict)) {
+      worker_fail(w, OPERATION_FILL, &none, verdict);
+      return;
+    }
 }
 
 static int fill_through_copy(struct worker *w, uint32_t slot, uint64_t buffer_offset, uint64_t size) {
@@ -91,6 +125,12 @@ int buffers_init(struct worker *w) {
     return 0;
   if (make_pool(w, smallest, largest))
     return ENOMEM;
+  w->remakes = w->io.make_data && !host && c->write_fill == FILL_RANDOM && w->stamp_random &&
+               (c->compress_percent || c->dedupe_percent);
+  if (!host && w->io.make_data) {
+    fill_by_table(w, largest);
+    return 0;
+  }
   for (uint32_t slot = 0; slot < c->iodepth; slot++) {
     uint64_t at = c->buffer_offset + slot * c->slot_stride;
     if (host)
@@ -157,13 +197,14 @@ static void prepare_random(struct worker *w, uint8_t *data, uint64_t size, uint3
 
 bool buffers_prepare(struct worker *w, const struct gdsfw_planned_io *io, uint64_t buffer_offset, uint32_t slot,
                      bool *skip) {
+  struct gdsfw_verdict verdict;
+  bool large = io->size >= STAMPED_FROM;
   *skip = false;
-  if (w->config->write_fill == FILL_PATTERN) {
-    struct gdsfw_verdict verdict;
+  if (w->config->write_fill == FILL_PATTERN)
     *skip = !verify_fill(w, io, buffer_offset, &verdict);
-    return !*skip || worker_fail(w, OPERATION_FILL, io, verdict);
-  }
-  if (w->io.flags & GDSFW_HOST_VISIBLE)
+  else if (w->remakes)
+    *skip = !make_by_table(w, buffer_offset, io->size, block_data(w, large ? slot : 0, next_nonce(w), large), &verdict);
+  else if (w->io.flags & GDSFW_HOST_VISIBLE)
     prepare_random(w, (uint8_t *)(uintptr_t)w->config->buffer + buffer_offset, io->size, slot);
-  return true;
+  return !*skip || worker_fail(w, OPERATION_FILL, io, verdict);
 }

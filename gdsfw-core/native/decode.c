@@ -83,6 +83,15 @@ GDSFW_EXPORT int64_t gdsfw_call_fill(const struct gdsfw_io *io, uint64_t buffer,
   return decoded(io, r, verdict);
 }
 
+GDSFW_EXPORT int64_t gdsfw_call_make_data(const struct gdsfw_io *io, uint64_t buffer, int64_t buffer_offset,
+                                          uint64_t size, const struct gdsfw_block_data *data,
+                                          struct gdsfw_verdict *verdict) {
+  if (!io->make_data)
+    return missing(verdict);
+  errno = 0;
+  return decoded(io, io->make_data(io->ctx, (void *)(uintptr_t)buffer, buffer_offset, size, data), verdict);
+}
+
 GDSFW_EXPORT int64_t gdsfw_call_verify(const struct gdsfw_io *io, uint64_t buffer, int64_t buffer_offset, uint64_t size,
                                        int64_t file_offset, const struct gdsfw_pattern *pattern,
                                        struct gdsfw_mismatch *mismatch, struct gdsfw_verdict *verdict) {

@@ -21,6 +21,8 @@ int64_t gdsfw_call_copy(const struct gdsfw_io *io, uint64_t buffer, int64_t buff
                         int32_t direction, struct gdsfw_verdict *verdict);
 int64_t gdsfw_call_fill(const struct gdsfw_io *io, uint64_t buffer, int64_t buffer_offset, uint64_t size,
                         int64_t file_offset, const struct gdsfw_pattern *pattern, struct gdsfw_verdict *verdict);
+int64_t gdsfw_call_make_data(const struct gdsfw_io *io, uint64_t buffer, int64_t buffer_offset, uint64_t size,
+                             const struct gdsfw_block_data *data, struct gdsfw_verdict *verdict);
 int64_t gdsfw_call_verify(const struct gdsfw_io *io, uint64_t buffer, int64_t buffer_offset, uint64_t size,
                           int64_t file_offset, const struct gdsfw_pattern *pattern, struct gdsfw_mismatch *mismatch,
                           struct gdsfw_verdict *verdict);

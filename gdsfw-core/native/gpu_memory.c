@@ -45,6 +45,23 @@ static int64_t device_fill(const struct gdsfw_gpu_path *path, uint64_t device, u
   return answer ? gpu_error(answer) : (int64_t)size;
 }
 
+/* What the make kernel takes. */
+struct made_block {
+  uint64_t file_key, nonce, piece, random;
+  uint32_t stamped;
+};
+
+static int64_t device_make(const struct gdsfw_gpu_path *path, uint64_t device, uint64_t size,
+                           const struct gdsfw_block_data *data) {
+  struct gdsfw_pattern pattern = {.seed = data->seed, .file_id = data->file_id};
+  struct made_block made = {pattern_file_key(&pattern), data->nonce, data->piece, data->random, data->stamped};
+  void *parameters[] = {&device, &size, &made};
+  int32_t answer = launch_lanes(path, path->kernels->make, size, parameters);
+  if (!answer)
+    answer = path->gpu->stream_wait(path->stream);
+  return answer ? gpu_error(answer) : (int64_t)size;
+}
+
 /* What is where the device found the first difference, and what should be. */
 static int64_t describe_first(const struct gdsfw_gpu_path *path, uint64_t device, uint64_t size, int64_t file_offset,
                               const struct gdsfw_pattern *pattern, struct gdsfw_mismatch *mismatch) {
@@ -105,6 +122,11 @@ GDSFW_EXPORT int64_t gdsfw_gpu_fill(void *ctx, void *buffer_base, int64_t buffer
       return r;
   }
   return (int64_t)size;
+}
+
+GDSFW_EXPORT int64_t gdsfw_gpu_make_data(void *ctx, void *buffer_base, int64_t buffer_offset, uint64_t size,
+                                         const struct gdsfw_block_data *data) {
+  return device_make(ctx, device_address(buffer_base, buffer_offset), size, data);
 }
 
 GDSFW_EXPORT int64_t gdsfw_gpu_verify(void *ctx, void *buffer_base, int64_t buffer_offset, uint64_t size,

@@ -181,7 +181,8 @@ static void run_full(struct worker *w) {
 static bool is_plain(const struct worker *w) {
   const struct gdsfw_config *c = w->config;
   bool host = w->io.flags & GDSFW_HOST_VISIBLE;
-  bool prepares = c->shape.writes && (c->write_fill == FILL_PATTERN || (host && (w->stamps || c->shape.reads)));
+  bool makes = c->write_fill == FILL_PATTERN || w->remakes || (host && (w->stamps || c->shape.reads));
+  bool prepares = c->shape.writes && makes;
   bool flushes = c->shape.writes && (c->fsync_every || c->fdatasync_every);
   bool watches = c->check || w->track.files || w->log.fd >= 0 || c->register_per_io;
   bool splits = w->io.max_transfer && w->offsets.largest > w->io.max_transfer;

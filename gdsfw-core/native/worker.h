@@ -41,6 +41,7 @@ struct worker {
   struct stream nonces;
   uint64_t stamp_piece, stamp_random; /* of every so many bytes the first so many are random */
   bool stamps;                        /* write buffers get a mark that makes each block unique */
+  bool remakes;                       /* each block is made by the table's make_data before it is written */
   bool *stale;                        /* by slot: something else has replaced the data to write */
   uint8_t *pool;                      /* random bytes that small blocks are made from, NULL without any */
 

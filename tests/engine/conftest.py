@@ -10,12 +10,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from gdsfw.backend import Buffer, FileHandle, IOPath, Pattern, PatternMismatch, Target
+from gdsfw.backend import BlockData, Buffer, FileHandle, IOPath, Pattern, PatternMismatch, Target
 from gdsfw.engine import native
 from gdsfw.engine import native_table as abi
 from gdsfw.engine.pattern import python_fill, python_verify
 from gdsfw.engine.python_loop import PythonLoop
 from gdsfw.errors import BackendError, Domain
+from helpers.made import made
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -127,6 +128,14 @@ class DeviceIO(StoreIO):
         self._store.touch_memory("deregister_buffer")
 
 
+class MakingIO(DeviceIO):
+    """The same, and it makes the data to write."""
+
+    def make_data(self, size: int, buffer_offset: int, data: BlockData) -> None:
+        self._store.touch_memory("make_data")
+        self._view[buffer_offset : buffer_offset + size] = made(data, size)
+
+
 class FileIO:
     """Real files as a Python path."""
 
@@ -197,7 +206,15 @@ def device_table_of(io: DeviceIO, table: native.NativeTable) -> native.NativeTab
 
         return result_code(compare)
 
+    def make_data(ctx: int, base: int, offset: int, size: int, data: Any) -> int:
+        given = data.contents
+        block = BlockData(given.seed, given.file_id, given.nonce, given.piece, given.random, bool(given.stamped))
+        assert isinstance(io, MakingIO)
+        return result_code(lambda: io.make_data(size, offset, block))
+
     table.flags = abi.CAN_READ | abi.CAN_WRITE
+    if isinstance(io, MakingIO):
+        table.make_data = abi.MAKE_DATA_FN(make_data)
     table.copy, table.fill, table.verify = abi.COPY_FN(copy), abi.FILL_FN(fill), abi.VERIFY_FN(verify)
     table.register_buffer = abi.REGISTER_FN(lambda ctx, base, size: result_code(lambda: io.register_buffer(0, size)))
     table.deregister_buffer = abi.DEREGISTER_FN(lambda ctx, base: result_code(lambda: io.deregister_buffer(0)))
@@ -220,15 +237,27 @@ class Twins:
     WAYS = ("native", "python", "table")
 
     def loop(
-        self, way: str, spec: LoopSpec, store: Store, *, max_transfer: int = 0, device: bool = False
+        self,
+        way: str,
+        spec: LoopSpec,
+        store: Store,
+        *,
+        max_transfer: int = 0,
+        device: bool = False,
+        makes: bool = False,
     ) -> tuple[Loop, bytearray]:
-        """A loop over a store and the memory of its buffer, which with `device` only the path can touch."""
+        """A loop over a store and the memory of its buffer.
+
+        Args:
+            device: only the path can touch the memory.
+            makes: and the path makes the data to write.
+        """
         memory = bytearray(BUFFER_BYTES)
         view = memoryview(memory)
         address = c.addressof((c.c_uint8 * len(memory)).from_buffer(memory))
-        buffer = Buffer(address, len(memory), host_view=None if device else view)
+        buffer = Buffer(address, len(memory), host_view=None if device or makes else view)
         handles = [FileHandle(Target(f"file{i}", i, len(data))) for i, data in enumerate(store.files)]
-        io = (DeviceIO if device else StoreIO)(store, handles, view)
+        io = (MakingIO if makes else DeviceIO if device else StoreIO)(store, handles, view)
         if way == "python":
             io.max_transfer = max_transfer
             return PythonLoop(spec, IOPath("store", handles, python=io), buffer), memory

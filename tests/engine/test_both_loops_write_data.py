@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from gdsfw.engine.spec import BlockSizes, LoopFile, LoopSpec
+from gdsfw.engine.spec import BlockSizes, EndedBy, LoopFile, LoopSpec
 
 KIB = 1024
 LENGTH = 1 << 20
@@ -82,3 +82,39 @@ def test_a_block_that_is_to_repeat_does_so_among_smaller_ones(twins: Any, way: s
     large = {run.files[0][at : at + size] for _, _, at, size in run.calls if size == 64 * KIB}
     small = {run.files[0][at : at + size] for _, _, at, size in run.calls if size == 4 * KIB}
     assert (len(large), len(small)) == (1, 1)
+
+
+SHARES = [{"compress_percent": 37}, {"dedupe_percent": 40}, {"compress_percent": 50, "dedupe_percent": 30}]
+
+
+@pytest.mark.parametrize("sizes", SIZES)
+@pytest.mark.parametrize("share", SHARES)
+def test_memory_that_makes_its_data_holds_what_the_hosts_would(
+    twins: Any, way: str, sizes: str, share: dict[str, Any]
+) -> None:
+    spec = replace(SPEC, write_blocks=SIZES[sizes], **share)
+    store = twins.store([bytearray(LENGTH)])
+    run = twins.run(way, spec, store, makes=True)
+    assert run.result.error_count == 0
+    assert bytes(run.files[0]) == written(twins, "python", spec)
+    assert "copy" not in store.memory_calls
+
+
+@pytest.mark.parametrize("fill", ["random", "zero"])
+def test_without_a_share_each_slot_is_made_once(twins: Any, way: str, fill: Any) -> None:
+    spec = replace(SPEC, write_fill=fill, write_blocks=SIZES["64KiB"])
+    store = twins.store([bytearray(LENGTH)])
+    run = twins.run(way, spec, store, makes=True)
+    assert store.memory_calls == ["make_data"]
+    blocks = {bytes(run.files[0][at : at + 64 * KIB]) for at in range(0, LENGTH, 64 * KIB)}
+    assert len(blocks) == 1
+    assert (blocks == {bytes(64 * KIB)}) is (fill == "zero")
+
+
+def test_data_that_cannot_be_made_is_an_error_with_its_name(twins: Any, way: str) -> None:
+    store = twins.store([bytearray(LENGTH)])
+    store.memory_faults["make_data"] = twins.errno(12)
+    run = twins.run(way, replace(SPEC, compress_percent=50), store, makes=True)
+    assert run.result.ended_by is EndedBy.ERROR
+    (error,) = run.result.errors
+    assert (error.operation, error.code) == ("fill", 12)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,25 @@ def test_blocks_and_files_of_any_size(on: OnStandin) -> None:
         jobs += [write | {"block_size": "12KiB"}, read | {"block_size": 1000}]
     ended = on.run(*jobs)
     assert all(job["verify"]["checked_bytes"] == (1 << 17) + 511 for job in ended.jobs[1::2])
+
+
+@pytest.mark.parametrize("block", ["4KiB", "64KiB"])
+def test_shares_to_compress_and_to_repeat_hold_in_gpu_memory_as_in_the_hosts(on: OnStandin, block: str) -> None:
+    job = {"name": "w", "rw": "write", "size": "2MiB", "block_size": block, "buffer_compress": 50, "buffer_dedupe": 25}
+    content = {}
+    for backend, path in ((on.backend, "staged"), (on.backend, "sync"), ("posix", "psync")):
+        ended = on.run({**job, "backend": backend, "io_path": path, "filename": f"{backend}-{path}"})
+        assert "is not kept" not in said(ended)
+        (file,) = ended.jobs[0]["files"]
+        content[backend, path] = (on.gdsfw.folder / file).read_bytes()
+    assert len(set(content.values())) == 1
+    data = next(iter(content.values()))
+    assert len(zlib.compress(data[:4096])) == pytest.approx(2048, rel=0.05)
+    size = {"4KiB": 4 << 10, "64KiB": 64 << 10}[block]
+    blocks = [data[at : at + size] for at in range(0, len(data), size)]
+    repeated = max(blocks.count(one) for one in set(blocks))
+    assert 0.1 < repeated / len(blocks) < 0.45
+    assert len(set(blocks)) == len(blocks) - repeated + 1
 
 
 def test_a_flipped_bit_is_found_in_gpu_memory(on: OnStandin) -> None:

@@ -7,13 +7,24 @@ from collections.abc import Callable
 
 import pytest
 from fakes import kernels
-from gdsfw.backend import Pattern
+from gdsfw.backend import BlockData, Pattern
 from gdsfw.engine import pattern as host
 from gdsfw.gpu.abi import Finding, Move
+from helpers.made import made
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 Launch = Callable[..., None]
+
+
+class Made(c.Structure):
+    """struct block_data of kernels.cpp."""
+
+    _fields_ = (
+        *((name, c.c_uint64) for name in ("file_key", "nonce", "piece", "random")),
+        ("stamped", c.c_uint32),
+    )
+
 
 SIZES = st.one_of(st.integers(1, 64), st.integers(4000, 4200), st.sampled_from([512, 8192, 65536]))
 OFFSETS = st.one_of(st.integers(0, 64), st.integers(4090, 4100), st.integers(0, 1 << 45))
@@ -28,7 +39,7 @@ def launch(tmp_path_factory: pytest.TempPathFactory) -> Launch:
         pytest.skip("no C++ compiler")
     library = c.CDLL(str(kernels.build(tmp_path_factory.mktemp("kernels"), command)))
 
-    def run(name: str, *values: c._SimpleCData[int], grid: tuple[int, int] = (2, 128)) -> None:
+    def run(name: str, *values: c._SimpleCData[int] | c.Structure, grid: tuple[int, int] = (2, 128)) -> None:
         parameters = (c.c_void_p * len(values))(*(c.addressof(value) for value in values))
         getattr(library, f"gdsfw_{name}_run")(parameters, c.c_uint(grid[0]), c.c_uint(grid[1]))
 
@@ -79,6 +90,37 @@ def test_verify_counts_what_differs_and_names_the_first(
     assert flag.value == (1 if bad else 0)
     assert (found.bad_bytes, found.first) == (len(bad), offset + min(bad) if bad else 2**64 - 1)
     del room
+
+
+@quick
+@given(
+    size=SIZES,
+    data=st.builds(
+        BlockData,
+        seed=st.integers(0, 2**64 - 1),
+        file_id=st.integers(0, 9),
+        nonce=st.integers(0, 2**64 - 1),
+        piece=st.sampled_from([5, 512, 1000, 1001, 4096]),
+        random=st.sampled_from([0, 8, 400, 504, 512, 1000, 4096]),
+        stamped=st.booleans(),
+    ),
+    misaligned=st.integers(0, 15),
+    grid=GRIDS,
+)
+def test_make_makes_the_block_described_and_nothing_beside_it(
+    launch: Launch, size: int, data: BlockData, misaligned: int, grid: tuple[int, int]
+) -> None:
+    _room, at = memory(size, misaligned)
+    key = host.file_key(Pattern(data.seed, data.file_id))
+    launch(
+        "make",
+        c.c_uint64(at),
+        c.c_uint64(size),
+        Made(key, data.nonce, data.piece, data.random, data.stamped),
+        grid=grid,
+    )
+    assert c.string_at(at, size).hex() == made(data, size).hex()
+    assert c.string_at(at - 1, 1) + c.string_at(at + size, 1) == b"\0\0"
 
 
 @quick

@@ -191,9 +191,11 @@ def test_without_a_compiler_the_copy_engine_does_it(
     monkeypatch.setenv("CXX", "/bin/false")
     write = {**job("w", rw="write", size="1MiB"), "io_path": "staged"}
     read = job("r", rw="randread", files_from="w", block_size=4096, iodepth=8)
-    ended = gdsfw.run(write, read, backend=backend, directory=disk)
+    repeats = {"name": "d", "rw": "write", "size": "64KiB", "io_path": "staged", "buffer_dedupe": 50}
+    ended = gdsfw.run(write, read, repeats, backend=backend, directory=disk)
     assert ended.jobs[1]["verify"]["checked_bytes"] == 1 << 20
     assert any("no device kernels" in note for note in ended.jobs[1]["notes"])
+    assert any("buffer_dedupe is not kept" in note for note in ended.jobs[2]["notes"])
 
 
 def test_auto_maps_what_is_read_again_and_again(gdsfw: Gdsfw, backend: str, disk: str) -> None:

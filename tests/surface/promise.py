@@ -47,8 +47,16 @@ def _untold(recorded: Mapping[str, str], now: Mapping[str, str], unreleased: str
         f"{name}: {_how(recorded.get(name), now.get(name))}; "
         f"say so in CHANGELOG.md under Unreleased, with `{word(name)}`"
         for name in _changed(recorded, now)
+        if name in recorded or not _within_something_new(name, recorded, now)
         if not re.search(rf"(?<![\w-]){re.escape(word(name))}(?![\w-])", told)
     ]
+
+
+def _within_something_new(name: str, recorded: Mapping[str, str], now: Mapping[str, str]) -> bool:
+    """Whether this is a member of a thing that is new itself, and told of as such."""
+    owner = name.rpartition(".")[0]
+    owners = (owner, re.sub("^c ", "c struct ", owner), re.sub("^c ", "c enum ", owner))
+    return any(one in now and one not in recorded for one in owners)
 
 
 def _against_the_number(recorded: Mapping[str, str], now: Mapping[str, str]) -> list[str]:

@@ -65,6 +65,12 @@ def test_a_word_within_another_does_not_count() -> None:
     assert broken(BEFORE, now, "- `--slow-start`, `-x--slow`") != []
 
 
+def test_members_of_a_new_thing_need_no_words_of_their_own() -> None:
+    now = {**BEFORE, "c struct gdsfw_new": "struct", "c gdsfw_new.member": "0: int member"}
+    (line,) = broken(BEFORE, now, "")
+    assert line.startswith("c struct gdsfw_new: is new")
+
+
 def test_an_option_that_went_must_be_named() -> None:
     now = {name: what for name, what in BEFORE.items() if name != "command run --quick"}
     assert broken(BEFORE, now, "")[0].startswith("command run --quick: is gone; say so")

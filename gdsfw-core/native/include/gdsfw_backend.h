@@ -47,6 +47,20 @@ struct gdsfw_pattern {
   uint64_t generation; /* 0 unless the job asks for generations */
 };
 
+/* What a block to be written holds when it is no pattern, a pure function of these and the byte's place in the block.
+ * Of every `piece` bytes the first `random` (a multiple of 8) are those of the pattern (seed, file_id) at the same
+ * place of a file, each 8 of a piece xored with `nonce`; the rest is zero. With `stamped` nothing is xored: every 512
+ * bytes of a piece's random part begin with the 8 of nonce + place * 0x9E3779B97F4A7C15, little end first, where the
+ * block has room for them. */
+struct gdsfw_block_data {
+  uint32_t abi, struct_size;
+  uint64_t seed, file_id;
+  uint64_t nonce;
+  uint64_t piece, random;
+  uint32_t stamped;
+  uint32_t reserved;
+};
+
 /* First difference found by a verification. */
 struct gdsfw_mismatch {
   uint32_t abi, struct_size;
@@ -129,6 +143,9 @@ struct gdsfw_io {
   int64_t (*register_buffer)(void *ctx, void *buffer_base, uint64_t size);
   int64_t (*deregister_buffer)(void *ctx, void *buffer_base);
   const struct gdsfw_queue *queue; /* NULL for a synchronous path */
+  /* Put such a block into memory that the host cannot touch. Without it, data is copied there once for each slot. */
+  int64_t (*make_data)(void *ctx, void *buffer_base, int64_t buffer_offset, uint64_t size,
+                       const struct gdsfw_block_data *data);
 };
 
 /* ---- what the engine offers to backends ------------------------------------------------------------------- */

@@ -43,6 +43,7 @@ struct gdsfw_gpu_kernels {
   void *move;   /* gather and scatter: any number of blocks in one launch */
   void *fill;   /* the pattern's bytes */
   void *verify; /* bytes that differ from the pattern */
+  void *make;   /* a block of struct gdsfw_block_data */
 };
 
 /* Status that the file libraries return by value: their own code and the runtime's. 0, 0 is success. */
@@ -193,6 +194,9 @@ int64_t gdsfw_gpu_copy(void *ctx, void *buffer_base, int64_t buffer_offset, void
                        int32_t direction);
 int64_t gdsfw_gpu_fill(void *ctx, void *buffer_base, int64_t buffer_offset, uint64_t size, int64_t file_offset,
                        const struct gdsfw_pattern *pattern);
+/* With kernels only. */
+int64_t gdsfw_gpu_make_data(void *ctx, void *buffer_base, int64_t buffer_offset, uint64_t size,
+                            const struct gdsfw_block_data *data);
 int64_t gdsfw_gpu_verify(void *ctx, void *buffer_base, int64_t buffer_offset, uint64_t size, int64_t file_offset,
                          const struct gdsfw_pattern *pattern, struct gdsfw_mismatch *mismatch);
 int64_t gdsfw_gpu_flush(void *ctx, void *file, int32_t data_only);

@@ -6,6 +6,9 @@ occurs twice in a record that storage compresses. A larger block keeps the rando
 apart than most compressors look back, and gets a stamp of that number in every 512 bytes, so that no sector repeats
 (fio does the same). compress_percent leaves that share of every 4 KiB zero; with dedupe_percent all slots hold the same
 bytes and that share of the writes has one fixed number.
+
+Memory that the host cannot touch has the same data by the path's make_data, anew for each write only where a share to
+compress or to repeat was asked for: it costs a launch on the device each time.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING
 
-from gdsfw.backend import Pattern
+from gdsfw.backend import BlockData, Pattern
 from gdsfw.engine import pattern
 from gdsfw.engine.streams import GOLD, MASK64, Purpose, Stream, mix
 
@@ -35,6 +38,7 @@ class WriteData:
     def __init__(self, spec: LoopSpec) -> None:
         self._zero = spec.write_fill == "zero"
         self._dedupe = spec.dedupe_percent
+        self._shares = bool(spec.dedupe_percent or spec.compress_percent)
         self._seed = mix((spec.seed & MASK64) ^ Purpose.BUFFER)
         self._nonces = Stream(spec.seed, Purpose.BUFFER)
         self._piece = min(spec.write_blocks.smallest, LARGEST_PIECE)
@@ -86,6 +90,24 @@ class WriteData:
         if self._stamps:
             self._stamp(view, self._next_nonce())
         return False
+
+    @property
+    def remakes(self) -> bool:
+        """Whether make_data is to make each block before it is written."""
+        return self._stamps and self._shares
+
+    def base(self, slot: int) -> BlockData:
+        """What make_data is to put into a slot before the loop."""
+        return self._described(slot, 0, False)
+
+    def block(self, slot: int, size: int) -> BlockData:
+        """The next block for a slot, as make_data takes it."""
+        large = size >= STAMPED_FROM
+        return self._described(slot if large else 0, self._next_nonce(), large)
+
+    def _described(self, slot: int, nonce: int, stamped: bool) -> BlockData:
+        random = 0 if self._zero else self._random
+        return BlockData(self._seed, 0 if self._dedupe else slot, nonce, self._piece, random, stamped)
 
     def _next_nonce(self) -> int:
         nonce = self._nonces.next()

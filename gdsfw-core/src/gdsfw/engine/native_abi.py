@@ -11,6 +11,7 @@ from typing import ClassVar, Final
 from gdsfw.engine.histogram import BUCKETS
 from gdsfw.engine.native_table import (
     VERSION_FIELDS,
+    BlockDataStruct,
     ListResult,
     MismatchStruct,
     NativeTable,
@@ -270,6 +271,10 @@ FUNCTIONS: Final[dict[str, tuple[type | None, tuple[type, ...]]]] = {
     "gdsfw_call_copy": (
         c.c_int64,
         (_P(NativeTable), c.c_uint64, c.c_int64, c.c_uint64, c.c_uint64, c.c_int32, _P(Verdict)),
+    ),
+    "gdsfw_call_make_data": (
+        c.c_int64,
+        (_P(NativeTable), c.c_uint64, c.c_int64, c.c_uint64, _P(BlockDataStruct), _P(Verdict)),
     ),
     "gdsfw_call_fill": (
         c.c_int64,

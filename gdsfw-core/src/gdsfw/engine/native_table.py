@@ -48,6 +48,21 @@ class PatternStruct(Versioned):
     ]
 
 
+class BlockDataStruct(Versioned):
+    """struct gdsfw_block_data."""
+
+    _fields_: ClassVar = [
+        *VERSION_FIELDS,
+        ("seed", c.c_uint64),
+        ("file_id", c.c_uint64),
+        ("nonce", c.c_uint64),
+        ("piece", c.c_uint64),
+        ("random", c.c_uint64),
+        ("stamped", c.c_uint32),
+        ("reserved", c.c_uint32),
+    ]
+
+
 class MismatchStruct(Versioned):
     """struct gdsfw_mismatch."""
 
@@ -82,6 +97,9 @@ VERIFY_FN = c.CFUNCTYPE(
     c.POINTER(PatternStruct),
     c.POINTER(MismatchStruct),
     use_errno=True,
+)
+MAKE_DATA_FN = c.CFUNCTYPE(
+    c.c_int64, c.c_uint64, c.c_uint64, c.c_int64, c.c_uint64, c.POINTER(BlockDataStruct), use_errno=True
 )
 
 
@@ -186,6 +204,7 @@ class NativeTable(Versioned):
         ("register_buffer", REGISTER_FN),
         ("deregister_buffer", DEREGISTER_FN),
         ("queue", c.POINTER(NativeQueue)),
+        ("make_data", MAKE_DATA_FN),
     ]
 
 

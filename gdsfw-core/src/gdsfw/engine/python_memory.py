@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import errno
 from bisect import bisect_right
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from gdsfw.backend import Pattern
 from gdsfw.engine import pattern
@@ -42,10 +42,16 @@ class Memory:
         self._track = track
         self._fill = getattr(io, "fill", None)
         self._verify = getattr(io, "verify", None)
+        self._make = None if self._view is not None else getattr(io, "make_data", None)
         self._data = WriteData(spec)
         # By slot: something else has replaced the data to write.
         self._stale = [False] * spec.iodepth
         self.stats = VerifyStats()
+
+    @property
+    def filling(self) -> Literal["copy", "fill"]:
+        """The operation that `fill_slots` needs."""
+        return "copy" if self._make is None else "fill"
 
     @property
     def can_fill(self) -> bool:
@@ -65,7 +71,7 @@ class Memory:
         """Put data to write into every slot, once before the loop.
 
         Raises:
-            OSError, BackendError: from the path's `copy`.
+            OSError, BackendError: from the path's `copy` or `make_data`.
         """
         spec = self._spec
         if spec.rw == "read" or spec.write_fill == "pattern":
@@ -76,6 +82,8 @@ class Memory:
             at = self.offset(slot)
             if self._view is not None:
                 self._data.make(self._view[at : at + size], slot)
+            elif self._make is not None:
+                self._make(size, at, self._data.base(slot))
             elif copy is not None:
                 self._copy_in(copy, at, slot, size)
 
@@ -96,11 +104,13 @@ class Memory:
         """Make the slot's data ready for a write.
 
         Raises:
-            OSError, BackendError: from the path's `fill`.
+            OSError, BackendError: from the path's `fill` or `make_data`.
         """
         at = self.offset(slot)
         if self._spec.write_fill == "pattern":
             self._fill_pattern(io, at)
+        elif self._make is not None and self._data.remakes:
+            self._make(io.size, at, self._data.block(slot, io.size))
         elif self._view is not None:
             self._stale[slot] = self._data.prepare(self._view[at : at + io.size], slot, self._stale[slot])
 

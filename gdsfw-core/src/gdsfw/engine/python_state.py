@@ -175,7 +175,7 @@ class LoopState:
         try:
             self.memory.fill_slots()
         except (OSError, BackendError) as error:
-            self.fail("copy", PlannedIO(READ, 0, 0, 0), verdict_of(error))
+            self.fail(self.memory.filling, PlannedIO(READ, 0, 0, 0), verdict_of(error))
         now = self._begun_ns = now_ns()
         for pace in self.paces:
             pace.start_ns = now

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes as c
 import errno
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from gdsfw.backend import Completion
@@ -18,6 +19,7 @@ from gdsfw.engine.native_library import (
 )
 from gdsfw.engine.native_table import (
     HOST_VISIBLE,
+    BlockDataStruct,
     CompletionStruct,
     MismatchStruct,
     NativeTable,
@@ -30,7 +32,7 @@ from gdsfw.errors import Domain
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from gdsfw.backend import Buffer, CopyDirection, FileHandle, Pattern, PatternMismatch, QueueRequest
+    from gdsfw.backend import BlockData, Buffer, CopyDirection, FileHandle, Pattern, PatternMismatch, QueueRequest
 
 #: Longest that a single read or write through a queue waits in one call.
 WAIT_NS = 100_000_000
@@ -60,6 +62,8 @@ class TableIO:
         self.buffer = buffer
         self._values = file_values
         self._library = engine().library
+        if table.struct_size > NativeTable.make_data.offset and table.make_data:
+            self.make_data = self._make_data  # a table without it must not seem to have it
 
     @property
     def max_transfer(self) -> int:
@@ -97,6 +101,11 @@ class TableIO:
         """Write the pattern of a file range into the buffer."""
         wanted = c.byref(pattern_struct(pattern))
         self._call("fill", "gdsfw_call_fill", self.buffer.address, buffer_offset, size, file_offset, wanted)
+
+    def _make_data(self, size: int, buffer_offset: int, data: BlockData) -> None:
+        """Put the block that `data` describes into the buffer."""
+        wanted = BlockDataStruct(**asdict(data))
+        self._call("fill", "gdsfw_call_make_data", self.buffer.address, buffer_offset, size, c.byref(wanted))
 
     def verify(self, size: int, file_offset: int, buffer_offset: int, pattern: Pattern) -> PatternMismatch | None:
         """Compare the buffer with the pattern of a file range; None when all bytes match."""

@@ -32,7 +32,13 @@ class Runtime(Versioned):
 class Kernels(Versioned):
     """struct gdsfw_gpu_kernels: device functions."""
 
-    _fields_: ClassVar = [*VERSION_FIELDS, ("move", c.c_uint64), ("fill", c.c_uint64), ("verify", c.c_uint64)]
+    _fields_: ClassVar = [
+        *VERSION_FIELDS,
+        ("move", c.c_uint64),
+        ("fill", c.c_uint64),
+        ("verify", c.c_uint64),
+        ("make", c.c_uint64),
+    ]
 
 
 class Move(c.Structure):

@@ -293,6 +293,9 @@ class Family:
             self._map_files(worker, files, request, parts)
         self._allocate(name, worker, buffer, request, parts)
         path = make(name, files, buffer, request, parts)
+        if worker.job.buffer_dedupe and parts.kernels is None:
+            why = parts.kernels_missing
+            path.notes = (*path.notes, f"buffer_dedupe is not kept, each block repeats its slot's data: {why}")
         path.notes = (*session.notes, *self._other_contexts(session), *path.notes)
         worker.state.parts = parts
         return path
@@ -336,7 +339,8 @@ class Family:
         if name == "staged":
             state.mirror = runtime.allocate_host(buffer.nbytes)
             parts.mirror, parts.mirror_nbytes = state.mirror, buffer.nbytes
-        if name == "mapped" or worker.job.verify:
+        shares = worker.job.writes and (worker.job.buffer_compress or worker.job.buffer_dedupe)
+        if name == "mapped" or worker.job.verify or shares:
             self._add_kernels(worker, request, parts, moves=name == "mapped")
         if worker.job.writes or worker.job.verify:
             parts.scratch_nbytes = max(request.max_block_size, SMALLEST_SCRATCH)

@@ -115,6 +115,38 @@ extern "C" __global__ void gdsfw_fill(u64 target, u64 size, u64 file_offset, u64
   }
 }
 
+// struct gdsfw_block_data of native/include/gdsfw_backend.h, with the key of its pattern.
+struct block_data {
+  u64 file_key, nonce, piece, random;
+  u32 stamped;
+};
+
+// Byte `place` of such a block; `value` is the lane of the pattern that holds it.
+__device__ inline u8 made_byte(const block_data *d, u64 size, u64 place, u32 value) {
+  u64 in_piece = place % d->piece, in_stamp = in_piece % 512, stamp = place - in_stamp;
+  if (in_piece >= d->random)
+    return 0;
+  if (!d->stamped)
+    return (u8)((value >> place % LANE * 8) ^ (d->nonce >> in_piece % 8 * 8));
+  if (in_stamp < 8 && stamp + 8 <= size)
+    return (u8)((d->nonce + stamp * 0x9E3779B97F4A7C15ull) >> in_stamp * 8);
+  return (u8)(value >> place % LANE * 8);
+}
+
+extern "C" __global__ void gdsfw_make(u64 target, u64 size, struct block_data data) {
+  for (u64 lane = thread_index(); lane * LANE < size; lane += threads()) {
+    u64 begin = lane * LANE, end = begin + LANE < size ? begin + LANE : size;
+    u32 value = expected_lane(lane, data.file_key), made = 0;
+    for (u64 place = begin; place < end; place++)
+      made |= (u32)made_byte(&data, size, place, value) << (place - begin) * 8;
+    if (end - begin == LANE && (target + begin) % LANE == 0)
+      *(u32 *)(target + begin) = made;
+    else
+      for (u64 place = begin; place < end; place++)
+        *(u8 *)(target + place) = (u8)(made >> (place - begin) * 8);
+  }
+}
+
 // What differs is counted in device memory, where atomics always work; `flag` is the host's, so that it need not ask for
 // the count of a block that is right.
 extern "C" __global__ void gdsfw_verify(u64 source, u64 size, u64 file_offset, u64 file_key, struct finding *found,

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from gdsfw.gpu.vendor import Runtime
 
 #: Members of struct gdsfw_gpu_kernels, and the functions of kernels.cpp behind them.
-FUNCTIONS = {"move": "gdsfw_move", "fill": "gdsfw_fill", "verify": "gdsfw_verify"}
+FUNCTIONS = {"move": "gdsfw_move", "fill": "gdsfw_fill", "verify": "gdsfw_verify", "make": "gdsfw_make"}
 
 
 class Compiler(Protocol):

@@ -18,6 +18,7 @@ from gdsfw.engine.native_table import (
     FILL_FN,
     FLUSH_FN,
     IO_FN,
+    MAKE_DATA_FN,
     REGISTER_FN,
     VERIFY_FN,
     NativeTable,
@@ -224,6 +225,8 @@ def path_struct(files: Sequence[FileHandle], parts: PathParts) -> tuple[abi.Path
 def path_table(path: abi.Path, parts: PathParts, **members: Any) -> NativeTable:
     """The table of a path: what all paths share, and its own members."""
     library = parts.library
+    if parts.kernels is not None:
+        members["make_data"] = MAKE_DATA_FN(address("gdsfw_gpu_make_data"))
     return NativeTable(
         flags=CAN_READ | CAN_WRITE,
         file_code_base=library.code_base if library else 0,
