@@ -12,6 +12,7 @@ SYS_IO_URING_SETUP = 425
 _PR_CAPBSET_DROP, _PR_SET_NO_NEW_PRIVS, _PR_SET_SECCOMP = 24, 38, 22
 _MODE_FILTER = 2
 _CAP_IPC_LOCK = 14
+_CAP_DAC_OVERRIDE = 1
 _RET_ALLOW, _RET_ERRNO = 0x7FFF0000, 0x00050000
 _LOAD_WORD, _JUMP_EQUAL, _RETURN = 0x20, 0x15, 0x06
 
@@ -47,6 +48,17 @@ def locking_at_most(nbytes: int) -> Callable[[], None]:
             _prctl(_PR_CAPBSET_DROP, _CAP_IPC_LOCK, 0)
 
     return install
+
+
+def bound_by_permissions() -> None:
+    """No capability to write where the mode of a folder forbids it: root becomes like any user in this."""
+    if os.geteuid() == 0:
+        _prctl(_PR_CAPBSET_DROP, _CAP_DAC_OVERRIDE, 0)
+
+
+def files_of_at_most(nbytes: int) -> Callable[[], None]:
+    """RLIMIT_FSIZE: a write beyond it fails, as on a full disk."""
+    return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (nbytes, nbytes))
 
 
 def _prctl(option: int, first: int, second: int) -> None:
