@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -18,8 +15,11 @@ from plugins.wrapping import (
     BACKENDS,
     HOST_BACKENDS,
     Backend,
+    Event,
     Wrapped,
+    in_process,
     module_path,
+    read_trace,
     runner,
     skip_without_io_uring,
     written_and_read,
@@ -29,7 +29,6 @@ BLOCK = 16 << 10
 PSYNC, URING, NOOP, RAMDISK = HOST_BACKENDS
 SETUP = ["worker_start", "alloc", "register_buffer", "register_file", "io"]
 TEARDOWN = ["deregister_file", "deregister_buffer", "free", "worker_stop"]
-Event = dict[str, Any]
 
 
 @pytest.fixture
@@ -41,31 +40,6 @@ def gdsfw(tmp_path: Path) -> Iterator[Wrapped]:
 
 def traced(**options: Any) -> dict[str, Any]:
     return {"plugins": {"trace": {"file": "trace.json", **options}}}
-
-
-def read_trace(folder: Path, name: str = "trace.json") -> list[Event]:
-    """The events, each checked against the Trace Event Format."""
-    document = json.loads((folder / name).read_text())
-    assert document["displayTimeUnit"] == "ns"
-    assert document["otherData"]["producer"] == "gdsfw-trace/1"
-    events: list[Event] = document["traceEvents"]
-    for event in events:
-        assert isinstance(event["pid"], int)
-        assert isinstance(event["tid"], int)
-        if event["ph"] == "M":
-            assert event["name"] in ("process_name", "process_sort_index", "process_labels") or (
-                event["name"] in ("thread_name", "thread_sort_index")
-            )
-            continue
-        assert event["ts"] >= 0
-        assert event["cat"] in ("hook", "io", "call")
-        if event["ph"] == "X":
-            assert event["dur"] >= 0
-        else:
-            assert event["ph"] in ("b", "e")
-            assert event["id"]
-    assert document["jobs"] == len({event["pid"] for event in events})
-    return events
 
 
 def complete(events: list[Event], pid: int = 1, tid: int | None = None) -> list[Event]:
@@ -490,19 +464,3 @@ def test_a_mistake_in_the_options_is_told_with_its_place(gdsfw: Wrapped, options
     assert "plugins.trace" in ended.stderr
     assert message in ended.stderr
     assert not list(gdsfw.folder.glob("t*.json"))
-
-
-def in_process(gdsfw: Wrapped, code: str) -> str:
-    """Run a program with the plugins in place; what it said."""
-    places = {"PYTHONPATH": module_path(gdsfw.folder)}
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=gdsfw.folder,
-        env={**os.environ, **places},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -27,6 +29,7 @@ else:
 EXAMPLES = Path(__file__).parents[2] / "examples"
 DISTRIBUTIONS = ("plugins/gdsfw-trace", "plugins/gdsfw-fault", "backends/gdsfw-ramdisk")
 KIB = 1 << 10
+Event = dict[str, Any]
 
 
 def module_path(folder: Path) -> str:
@@ -126,6 +129,47 @@ def written_and_read(backend: Backend, **more: Any) -> list[dict[str, Any]]:
         {"name": "w", "rw": "write", **common},
         {"name": "r", "rw": "randread", "files_from": "w", **common},
     ]
+
+
+def read_trace(folder: Path, name: str = "trace.json") -> list[Event]:
+    """The events, each checked against the Trace Event Format."""
+    document = json.loads((folder / name).read_text())
+    assert document["displayTimeUnit"] == "ns"
+    assert document["otherData"]["producer"] == "gdsfw-trace/1"
+    events: list[Event] = document["traceEvents"]
+    for event in events:
+        assert isinstance(event["pid"], int)
+        assert isinstance(event["tid"], int)
+        if event["ph"] == "M":
+            assert event["name"] in ("process_name", "process_sort_index", "process_labels") or (
+                event["name"] in ("thread_name", "thread_sort_index")
+            )
+            continue
+        assert event["ts"] >= 0
+        assert event["cat"] in ("hook", "io", "call")
+        if event["ph"] == "X":
+            assert event["dur"] >= 0
+        else:
+            assert event["ph"] in ("b", "e")
+            assert event["id"]
+    assert document["jobs"] == len({event["pid"] for event in events})
+    return events
+
+
+def in_process(gdsfw: Wrapped, code: str) -> str:
+    """Run a program with the plugins in place; what it said."""
+    places = {"PYTHONPATH": module_path(gdsfw.folder)}
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=gdsfw.folder,
+        env={**os.environ, **places},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def skip_without_io_uring(backend: Backend) -> None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from gdsfw.backend import Completion, FileHandle, PythonIO, QueueRequest
 
 #: What a path may offer beside reads, writes and a queue.
-OTHERS = ("flush", "fill", "verify", "copy", "register_buffer", "deregister_buffer")
+OTHERS = ("flush", "fill", "make_data", "verify", "copy", "register_buffer", "deregister_buffer")
 
 
 def traced(calls: PythonIO, lane: Lane) -> PythonIO:
