@@ -11,7 +11,7 @@ import typer
 from gdsfw.errors import UnavailableError, UsageError
 
 #: Long enough for a name, short enough for the lines that it stands in.
-LONGEST = 24
+LONGEST = 16
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _VALID = f"lower-case letters, digits and single hyphens, a letter first, at most {LONGEST} characters: my-disk"
 #: Words that mean something else where a backend's name stands: core's own, and YAML's.
