@@ -95,6 +95,7 @@ def test_each_block_of_a_job_is_one_span_whatever_the_backend(
     for pid, (job, direction) in enumerate(zip(ended.jobs, ("write", "read"), strict=True), 1):
         assert job["instrumented"] == ["trace"]
         assert job["loop"] == "python"
+        assert "driven by the Python loop: calls of trace go around the backend's own" in job["notes"]
         found = blocks(events, pid)
         assert sorted(event["args"]["offset"] for event in found) == [i * BLOCK for i in range(16)]
         assert {event["name"] for event in found} == {direction}

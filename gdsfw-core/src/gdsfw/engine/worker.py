@@ -223,7 +223,7 @@ class WorkerThread:
             return native.NativeLoop(spec, path, buffer)
         from gdsfw.engine.python_loop import PythonLoop
 
-        self.outcome.python_loop = reason if path.native is not None else "the backend's path is written in Python"
+        self.outcome.python_loop = reason if path.native is not None else _why_python(path)
         return PythonLoop(spec, path, buffer)
 
     def _check_transport(self, path: IOPath) -> Any:
@@ -254,3 +254,10 @@ class WorkerThread:
             barrier.wait()
         except threading.BrokenBarrierError:
             raise GateClosedError from None
+
+
+def _why_python(path: IOPath) -> str:
+    """Why a path without a native table has none."""
+    if path.instrumented:
+        return f"calls of {', '.join(path.instrumented)} go around the backend's own"
+    return "the backend's path is written in Python"
