@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import threading
 import time
 from collections.abc import Iterator
@@ -64,6 +65,22 @@ def folder(base: Path) -> Iterator[str]:
     found.rmdir()
 
 
+@pytest.fixture
+def hugetlbfs(tmp_path: Path) -> Iterator[str]:
+    """A folder on hugetlbfs with 8 MiB to spare."""
+    mounts = [line.split() for line in Path("/proc/mounts").read_text().splitlines()]
+    usable = [words[1] for words in mounts if words[2] == "hugetlbfs" and os.access(words[1], os.W_OK)]
+    if not usable:
+        pytest.skip("no hugetlbfs is mounted where this user can write")
+    meminfo = dict(line.split(":") for line in Path("/proc/meminfo").read_text().splitlines())
+    if int(meminfo["HugePages_Free"]) * int(meminfo["Hugepagesize"].split()[0]) < 8 << 10:
+        pytest.skip("no 8 MiB of huge pages are reserved and free (vm.nr_hugepages)")
+    found = Path(usable[0]) / tmp_path.parent.name
+    found.mkdir()
+    yield str(found)
+    shutil.rmtree(found)
+
+
 def job(name: str, **more: Any) -> dict[str, Any]:
     return {"name": name, "io_path": "mapped", "verify": True, "invalidate": False, "io_timeout": "10s", **more}
 
@@ -75,6 +92,33 @@ SHAPES: list[dict[str, Any]] = [
     {"rw": "read", "block_size": 512, "iodepth": 1, "size": "128KiB"},
     {"rw": "randread", "block_size": "1MiB", "iodepth": 1},
 ]
+
+
+@pytest.mark.parametrize("window", [None, "2MiB"])
+def test_huge_pages_of_a_file_are_written_and_read(
+    gdsfw: Gdsfw, backend: str, hugetlbfs: str, window: str | None
+) -> None:
+    more = {"backend_options": {backend: {"window_bytes": window, "map_share": 1e-4}}} if window else {}
+    ended = gdsfw.run(
+        job("w", rw="randwrite", size="6MiB", block_size="64KiB", iodepth=16, **more),
+        job("r", rw="randread", files_from="w", block_size=4096, iodepth=16, **more),
+        backend=backend,
+        directory=hugetlbfs,
+    )
+    assert [result["transport"]["kind"] for result in ended.jobs] == ["mapped"] * 2
+    assert ended.jobs[1]["verify"]["checked_bytes"] == 6 << 20
+
+
+def test_a_file_of_huge_pages_is_laid_out_and_its_size_must_be_whole_pages(
+    gdsfw: Gdsfw, backend: str, hugetlbfs: str
+) -> None:
+    ended = gdsfw.run(job("r", rw="read", size="4MiB", block_size="64KiB"), backend=backend, directory=hugetlbfs)
+    assert ended.jobs[0]["verify"]["checked_bytes"] == 4 << 20
+    ended = gdsfw.run(job("w", rw="write", size="1MiB"), backend=backend, directory=hugetlbfs, code=3)
+    assert "1048576 bytes are no whole number of huge pages of 2097152 bytes" in ended.stderr
+    plain = {"name": "p", "rw": "write", "size": "2MiB", "backend": "posix"}
+    ended = gdsfw.run(plain, directory=hugetlbfs, code=1)
+    assert "hugetlbfs takes no write, only a mapping" in ended.stderr
 
 
 @pytest.mark.parametrize("window", [None, 1 << 16])

@@ -120,7 +120,11 @@ def _io(job: JobRun, worker: WorkerThread, failed: LoopError, plugins: PluginMan
         f"{failed.operation} of {failed.size} bytes at offset {failed.file_offset} of {file.plan.path}: "
         f"{info.name} ({info.text})"
     )
-    if failed.domain is Domain.ERRNO and failed.code == errno.EINVAL and file.handle.direct:
+    hint = _hint(info.cause, info.fix)
+    invalid = failed.domain is Domain.ERRNO and failed.code == errno.EINVAL
+    if invalid and failed.operation == "write" and _takes_no_write(file.plan.path):
+        hint = "hugetlbfs takes no write, only a mapping; io_path mapped of a GPU backend writes there"
+    elif invalid and file.handle.direct:
         from gdsfw.storage.alignment import misalignment
 
         address = job.plan.job.buffer_offset
@@ -135,8 +139,15 @@ def _io(job: JobRun, worker: WorkerThread, failed: LoopError, plugins: PluginMan
         domain=failed.domain.name.lower(),
         code=failed.code,
         name=info.name,
-        hint=_hint(info.cause, info.fix),
+        hint=hint,
     )
+
+
+def _takes_no_write(path: str) -> bool:
+    from gdsfw.storage.filesystems import mount_of
+
+    mount = mount_of(path)
+    return mount is not None and mount.filesystem == "hugetlbfs"
 
 
 def _incomplete(job: JobRun, worker: WorkerThread) -> list[ErrorResult]:

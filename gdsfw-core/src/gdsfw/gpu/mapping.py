@@ -7,7 +7,7 @@ import errno
 import os
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +39,11 @@ class Limits:
 
     share: float
     window: int | None
+    page: int = PAGE
+
+    def in_pages(self, page: int) -> Limits:
+        """The same for a file whose mapping must be of pages of that size."""
+        return replace(self, page=page)
 
 
 @dataclass
@@ -85,15 +90,18 @@ class Maps:
             UnavailableError: the device or the kernel refuses, and what to use instead.
         """
         status = os.fstat(file.fd)
-        start = span[0] // PAGE * PAGE
+        page = filesystems.granule(file.fd)
+        start = span[0] // page * page
         length = span[0] + span[1] - start
+        if page != PAGE:
+            length = _in_huge_pages(file, start, length, page, writable)
         key = (status.st_dev, status.st_ino, start, length, writable)
         with self._lock:  # registering in several threads at once is slower than one after the other
             found = self._open.get(key)
             if found is None:
                 if writable and status.st_size < start + length:
                     os.ftruncate(file.fd, start + length)  # a page behind the end cannot be written
-                found = self._open[key] = self._map(runtime, file, key, limits, workers)
+                found = self._open[key] = self._map(runtime, file, key, limits.in_pages(page), workers)
             found.users += 1
             return found
 
@@ -161,8 +169,19 @@ def window_bytes(length: int, limits: Limits, workers: int) -> tuple[int, int]:
     allowed = pinnable(limits.share)
     if limits.window is None and length <= allowed:
         return length, 1
-    window = -(-(limits.window or WINDOW) // PAGE) * PAGE
+    window = -(-(limits.window or WINDOW) // limits.page) * limits.page
     return window, max(allowed // window, 2 * workers)
+
+
+def _in_huge_pages(file: FileHandle, start: int, length: int, page: int, writable: bool) -> int:
+    """The length in whole huge pages: what hugetlbfs can map, and the only length that a file there can have."""
+    whole = -(-length // page) * page
+    if writable and whole != length:
+        raise UnavailableError(
+            f"io_path mapped: {file.target.name}: {length} bytes are no whole number of huge pages of {page} bytes",
+            hint=f"make size a multiple of {page // 1024} KiB on hugetlbfs",
+        )
+    return whole
 
 
 def _refused(file: FileHandle, writable: bool, length: int, why: str) -> UnavailableError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import mmap
 import os
 import stat
 from dataclasses import dataclass
@@ -80,6 +81,28 @@ def kind(fd: int) -> str:
         raise OSError(code, os.strerror(code))
     magic = answer.f_type & 0xFFFFFFFF
     return MAGIC_NAMES.get(magic, hex(magic))
+
+
+def granule(fd: int) -> int:
+    """Bytes of which a file's mapping and length must be multiples: the huge page on hugetlbfs, elsewhere the page."""
+    answer = _StatFS()
+    huge = kind(fd) == "hugetlbfs" and not _libc().fstatfs(fd, ctypes.byref(answer))
+    return int(answer.f_bsize) if huge else mmap.PAGESIZE
+
+
+def free_space(path: Path) -> int:
+    """Bytes free to this user on the file system of `path`, which is there.
+
+    A hugetlbfs that was mounted without a size tells of no blocks at all: what is free is the kernel's pool.
+    """
+    usage = os.statvfs(path)
+    if usage.f_blocks:
+        return usage.f_bavail * usage.f_frsize
+    pool = Path(f"/sys/kernel/mm/hugepages/hugepages-{usage.f_bsize // 1024}kB/free_hugepages")
+    try:
+        return int(pool.read_text(encoding="ascii")) * usage.f_bsize
+    except (OSError, ValueError):
+        return 0
 
 
 def mounts(text: str | None = None) -> list[Mount]:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from gdsfw.backend import Pattern, Target
 from gdsfw.engine import pattern as pattern_data
 from gdsfw.errors import RefusedError, StoppedError, UnavailableError
+from gdsfw.storage.filesystems import free_space, granule
 from gdsfw.storage.identity import identify
 from gdsfw.storage.manifest import Entry, Manifest
 from gdsfw.storage.safe_open import close_file, open_target
@@ -116,6 +117,7 @@ def _fill(
 ) -> None:
     nbytes = target.nbytes
     os.ftruncate(fd, nbytes)
+    mapped = mmap.mmap(fd, nbytes) if granule(fd) != mmap.PAGESIZE else None  # hugetlbfs takes no write
     done = 0
     lock = threading.Lock()
     failed = threading.Event()
@@ -130,7 +132,10 @@ def _fill(
                 length = min(CHUNK, nbytes - offset)
                 with view[:length] as piece:
                     pattern_data.fill(piece, offset, pattern)
-                    _write_all(fd, piece, offset, failed)
+                    if mapped is not None:
+                        mapped[offset : offset + length] = piece
+                    else:
+                        _write_all(fd, piece, offset, failed)
                 with lock:
                     done += length
                     if progress is not None:
@@ -138,6 +143,8 @@ def _fill(
 
     with ThreadPoolExecutor(THREADS) as pool:
         lanes = [pool.submit(lane, index) for index in range(THREADS)]
+    if mapped is not None:
+        mapped.close()
     errors = [error for error in (lane.exception() for lane in lanes) if error is not None]
     for error in errors:
         if not isinstance(error, StoppedError):
@@ -158,9 +165,8 @@ def _write_all(fd: int, piece: memoryview, offset: int, failed: threading.Event)
 
 def _explain(target: Target, error: OSError) -> UnavailableError:
     name = errno.errorcode.get(error.errno or 0, str(error.errno))
-    free = os.statvfs(target.path.parent)
     return UnavailableError(
         f"{target.path}: layout of {target.nbytes} bytes failed: {name} ({error.strerror}); "
-        f"{free.f_bavail * free.f_frsize} bytes are free",
+        f"{free_space(target.path.parent)} bytes are free",
         hint="lower `size`, raise the limit, or choose another `directory`; `gdsfw clean` removes gdsfw's own files",
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import mmap
 import os
 import stat
 from collections.abc import Iterator
@@ -16,6 +17,8 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from gdsfw.storage.filesystems import granule
 
 if TYPE_CHECKING:
     from gdsfw.storage.identity import Identity
@@ -193,10 +196,23 @@ def _write(directory: Path, entries: dict[str, Entry]) -> None:
     document = {"version": _VERSION, "files": [asdict(entry) for entry in entries.values()]}
     temporary = directory / f"{NAME}.{os.getpid()}"
     # Without fsync on purpose: a manifest lost in a power cut makes gdsfw refuse, never overwrite.
-    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    with open(fd, "w", encoding="utf-8") as file:  # noqa: PTH123
-        json.dump(document, file)
+    fd = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    with open(fd, "wb", buffering=0) as file:  # noqa: PTH123
+        _write_text(file.fileno(), json.dumps(document).encode())
     temporary.replace(path)
+
+
+def _write_text(fd: int, text: bytes) -> None:
+    """Into an empty file. hugetlbfs takes no write but a mapping of whole pages, which blanks (JSON allows them) fill."""
+    page = granule(fd)
+    if page == mmap.PAGESIZE:
+        with open(fd, "wb", closefd=False) as file:
+            file.write(text)
+        return
+    length = -(-len(text) // page) * page
+    os.ftruncate(fd, length)
+    with mmap.mmap(fd, length) as memory:
+        memory[:] = text.ljust(length)
 
 
 @contextmanager

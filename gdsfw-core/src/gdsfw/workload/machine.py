@@ -18,9 +18,10 @@ class Machine:
 
     def free_space(self, path: Path) -> tuple[int, int]:
         """(device number, bytes free to this user) of the file system that holds or would hold `path`."""
+        from gdsfw.storage.filesystems import free_space
+
         existing = _existing(path)
-        usage = os.statvfs(existing)
-        return existing.stat().st_dev, usage.f_bavail * usage.f_frsize
+        return existing.stat().st_dev, free_space(existing)
 
     def alignment(self, path: Path) -> Alignment:
         """What direct I/O on the file at `path`, or on a new one there, needs."""
