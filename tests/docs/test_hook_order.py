@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
@@ -15,6 +16,7 @@ from gdsfw.backend import BackendInfo, Device, FileHandle, IOPath, IOPathInfo
 from gdsfw.errors import BackendError, Domain, IOFailedError, PluginError, RefusedError, UnavailableError, UsageError
 from gdsfw.plugin_rules import SHARED_HOOKS
 from gdsfw.plugins import PluginManager
+from gdsfw.results.table import error_lines
 from pydantic import BaseModel
 
 #: Hooks that undo another one.
@@ -56,7 +58,8 @@ class Recorder:
             if hook in ("gdsfw_job_started", "gdsfw_job_finished"):
                 setattr(module, hook, hookimpl(specname=hook)(self._plain(hook)))
             elif hook not in SHARED_HOOKS and hook != "gdsfw_backend":
-                setattr(module, hook, hookimpl(specname=hook, wrapper=True)(self._around(hook)))
+                around = self._around_io() if hook == "gdsfw_io" else self._around(hook)
+                setattr(module, hook, hookimpl(specname=hook, wrapper=True)(around))
         return module
 
     def _plain(self, hook: str) -> Callable[[], None]:
@@ -66,6 +69,23 @@ class Recorder:
         def around() -> Generator[None, Any, Any]:
             self.note(hook)
             return (yield)
+
+        return around
+
+    def _around_io(self) -> Callable[[], Generator[None, IOPath, IOPath]]:
+        """The end of the path is noted too."""
+
+        def around() -> Generator[None, IOPath, IOPath]:
+            self.note("gdsfw_io")
+            path = yield
+            closes = path.close
+
+            def close() -> None:
+                self.note("IOPath.close")
+                closes()
+
+            path.close = close  # type: ignore[method-assign]
+            return path
 
         return around
 
@@ -134,7 +154,7 @@ def test_the_table_of_all_hooks_is_in_the_order_in_which_a_run_calls_them(tmp_pa
     manager.register(WithOptions(recorder), "extra")
     result = run(manager, tmp_path, ", devices: [0], plugins: {extra: {}}", "failing")
     assert result.exit_code == 1
-    called = list(dict.fromkeys(recorder.calls))
+    called = [call for call in dict.fromkeys(recorder.calls) if call[0] in SPECS]
     table = [(row[0][1 : row[0].index("]")], row[1]) for row in rows(sections(INDEX)["All hooks"])]
     assert called == table[: len(called)]
     kept = {"gdsfw_probe", "gdsfw_commands", "gdsfw_map", "gdsfw_unmap", "gdsfw_sync", "gdsfw_copy", "gdsfw_import"}
@@ -173,6 +193,18 @@ def test_an_error_before_the_first_io_ends_the_job_with_the_code_of_the_table(
     assert (result.exit_code, result.jobs[0].total_ios) == (int(RAISED[row][0]), 0)
     place = "worker 0: " if thread_of(hook) == "worker" else ""
     assert result.jobs[0].errors[0].message.startswith(place)
+
+
+@pytest.mark.parametrize("hook", STARTING[:-1])
+def test_an_error_is_shown_in_the_form_that_the_page_says(hook: str, tmp_path: Path) -> None:
+    result = run(failing(hook, UnavailableError("absent", hint="install it")), tmp_path)
+    form = re.search(r"shown as `([^`]+)`", flat(sections(PAGES[hook])["What to raise"]))
+    assert form is not None
+    words = {"JOB": "one", "worker N": "worker 0", "MESSAGE": "absent", "HINT": "install it"}
+    shown = form[1]
+    for word, value in words.items():
+        shown = shown.replace(word, value)
+    assert error_lines(result) == [shown]
 
 
 @pytest.mark.parametrize(("row", "kind"), list(kinds()))
