@@ -15,7 +15,9 @@ from plugins.wrapping import (
     Backend,
     Wrapped,
     in_process,
+    option_rows,
     read_trace,
+    readme_workload,
     runner,
     skip_without_io_uring,
     written_and_read,
@@ -467,3 +469,28 @@ def test_a_mistake_beside_the_rules_is_told_with_its_place(
     assert ended.code == 2
     assert ended.stderr.startswith(f"{path}:1:")
     assert message in ended.stderr
+
+
+# ---- the README ----
+
+
+def test_the_readmes_workload_does_what_the_readme_says(gdsfw: Wrapped) -> None:
+    """With its seed it happens at the calls that the README names."""
+    skip_without_io_uring(URING)
+    path, text = readme_workload("gdsfw-fault", gdsfw.folder)
+    ended = gdsfw.ended(gdsfw.start(path))
+    assert ended.code == 1, ended.stderr
+    said = [line.strip() for line in text.splitlines() if re.match(r"    (?:unsteady|failing): ", line)]
+    assert len(said) == 6
+    assert set(said) <= {line.strip() for line in (ended.stdout + ended.stderr).splitlines()}
+    unsteady = ended.jobs[1]
+    assert (unsteady["verify"]["bad_blocks"], unsteady["verify"]["checked_bytes"]) == (0, 16 << 20)
+
+
+def test_the_readme_has_every_option_and_every_call(gdsfw: Wrapped) -> None:
+    _, text = readme_workload("gdsfw-fault", gdsfw.folder)
+    code = (
+        "from typing import get_args\nfrom gdsfw_fault.options import Call, FaultOptions, Rule\n"
+        "print(*FaultOptions.model_fields, *Rule.model_fields, *get_args(Call))"
+    )
+    assert set(in_process(gdsfw, code).split()) <= option_rows(text)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import signal
 from collections.abc import Iterator
 from itertools import pairwise
@@ -19,7 +21,9 @@ from plugins.wrapping import (
     Wrapped,
     in_process,
     module_path,
+    option_rows,
     read_trace,
+    readme_workload,
     runner,
     skip_without_io_uring,
     written_and_read,
@@ -465,3 +469,25 @@ def test_a_mistake_in_the_options_is_told_with_its_place(gdsfw: Wrapped, options
     assert "plugins.trace" in ended.stderr
     assert message in ended.stderr
     assert not list(gdsfw.folder.glob("t*.json"))
+
+
+# ---- the README ----
+
+
+def test_the_readmes_workload_says_what_the_readme_says(gdsfw: Wrapped) -> None:
+    skip_without_io_uring(URING)
+    path, text = readme_workload("gdsfw-trace", gdsfw.folder)
+    ended = gdsfw.ended(gdsfw.start(path))
+    assert ended.code == 0, ended.stderr
+    said = [line.strip() for line in text.splitlines() if re.match(r"    (?:ingest|scan): ", line)]
+    assert len(said) == 6
+    assert set(said) <= {line.strip() for line in ended.stdout.splitlines()}
+    shown = [json.loads(line.strip().rstrip(",")) for line in text.splitlines() if line.startswith("    {")]
+    kinds = {(event["ph"], event["name"], event.get("cat")) for event in read_trace(gdsfw.folder)}
+    assert {(event["ph"], event["name"], event.get("cat")) for event in shown} <= kinds
+
+
+def test_the_readme_has_every_option(gdsfw: Wrapped) -> None:
+    _, text = readme_workload("gdsfw-trace", gdsfw.folder)
+    names = in_process(gdsfw, "from gdsfw_trace.options import TraceOptions\nprint(*TraceOptions.model_fields)").split()
+    assert set(names) <= option_rows(text)

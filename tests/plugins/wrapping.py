@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -170,6 +171,20 @@ def in_process(gdsfw: Wrapped, code: str) -> str:
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+def readme_workload(plugin: str, folder: Path) -> tuple[Path, str]:
+    """The workload of an example's README as a file, and the README."""
+    text = (EXAMPLES / "plugins" / plugin / "README.md").read_text()
+    (found,) = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
+    path = folder / "readme.yaml"
+    path.write_text(found)
+    return path, text
+
+
+def option_rows(text: str) -> set[str]:
+    """Names in the first column of a README's tables of options."""
+    return set(re.findall(r"`(\w+)`", " ".join(line.split("|")[1] for line in text.splitlines() if line[:3] == "| `")))
 
 
 def skip_without_io_uring(backend: Backend) -> None:
