@@ -99,8 +99,8 @@ def test_short_counts_are_completed_and_every_byte_is_right(
         driver.close()
     for rule, (job, direction) in enumerate(zip(ended.jobs[::-1], ("read", "write"), strict=True)):
         hit, calls, _ = hits(job, rule)
-        assert calls == 16 + hit
         assert hit == calls // 3
+        assert 16 < calls <= 16 + hit  # one that is at what a short count left, no more than 4 KiB, leaves nothing
         assert 1 <= job[direction]["short_ios"] <= hit
         assert job[direction]["bytes"] == 256 << 10
         if job["verify"] is not None and direction == "read":
