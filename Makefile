@@ -9,13 +9,14 @@ MEMBERS := ./gdsfw-core ./gdsfw-posix ./gdsfw-cufile ./gdsfw-hipfile
 NATIVE  := $(wildcard gdsfw-core/native/*.[ch] gdsfw-core/native/include/*.h) \
            gdsfw-core/native/CMakeLists.txt gdsfw-core/native/engine.map
 
-.PHONY: help run test bench lint try-backend format clean
+.PHONY: help run test bench lint docs try-backend format clean
 
 help:
 	@echo "make run     install into .venv and run examples/quickstart.yaml on real files"
 	@echo "make test    the whole test suite (ARGS='-k NAME' for a part)"
 	@echo "make bench   gdsfw beside fio and a bare C loop (ARGS='--help' for choices)"
 	@echo "make lint    ruff, mypy, codespell"
+	@echo "make docs    the documentation as a site in build/site"
 	@echo "make try-backend   gdsfw new-backend from wheels in a fresh environment: install, run, conformance kit"
 	@echo "make format  let ruff format the code"
 	@echo "make clean   remove .venv and what builds left"
@@ -34,6 +35,11 @@ lint: $(VENV)/.developing
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/codespell
+
+# The variable silences what the theme says of another version of MkDocs than the one in use.
+docs: $(VENV)/.developing
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	@echo "build/site/index.html"
 
 try-backend:
 	PYTHON=$(PYTHON) examples/backends/try-new-backend.sh

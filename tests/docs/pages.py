@@ -76,5 +76,7 @@ def _marker(before: Token | None, place: str) -> tuple[str, str]:
         return "", ""
     word, colon, said = comment[1].partition(":")
     if word not in MARKERS or not colon or not said.strip():
-        raise ValueError(f"{place}: {comment[0]} is no marker: one of {', '.join(MARKERS)}, a colon, and what it says")
+        raise ValueError(
+            f"{place}: {comment[0].strip()} is no marker: one of {', '.join(MARKERS)}, a colon, and what it says"
+        )
     return word, said.strip()
