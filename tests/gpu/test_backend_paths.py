@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import zlib
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 from fakes.driving import OnStandin, has_direct_io, said, written_and_read
+from gdsfw.workload import presets
 
 QUICKSTART = Path(__file__).parents[2] / "examples" / "quickstart.yaml"
 
@@ -226,6 +228,19 @@ def test_fios_two_gpu_jobs(on: OnStandin, example: str, kind: str) -> None:
     assert [job["transport"]["kind"] for job in ended.jobs] == [kind] * 5
     (checked,) = (job["verify"]["checked_bytes"] for job in ended.jobs if job["name"] == "verify")
     assert checked == 8 << 20
+
+
+def test_the_preset_measures_every_path_and_advises(on: OnStandin) -> None:
+    workload = on.gdsfw.folder / "gpu-paths.yaml"
+    workload.write_text(presets.text("gpu-paths"))
+    named = re.findall(r"- name: (\S+)", workload.read_text())
+    short = [f"--set=jobs.{name}.{key}=30ms" for name in named[1:] for key in ("runtime", "ramp_time")]
+    environ = {"GDSFW_SIZE": "1MiB", "GDSFW_DIR": str(on.folder / "data")}
+    ended = on.ended(on.start(workload, environ=environ, arguments=["--backend", on.backend, *short]))
+    assert {job["status"] for job in ended.jobs} == {"done"}
+    advised = re.findall(r"which io_path: (\S+): (\w+), ", ended.stdout)
+    assert [name for name, _ in advised] == named[1:]
+    assert {path for _, path in advised} <= {"sync", "batch", "stream", "staged", "mapped"}
 
 
 def test_a_files_own_pages_are_read_by_the_gpu(on: OnStandin) -> None:

@@ -95,6 +95,7 @@ def test_init_lists_presets(gdsfw: Gdsfw) -> None:
     assert listed == [
         "checkpoint-write",
         "data-loader",
+        "gpu-paths",
         "kv-cache-lookup",
         "mixed",
         "random-latency",
@@ -125,7 +126,7 @@ def test_init_replaces_a_file_only_when_forced(gdsfw: Gdsfw, tmp_path: Path) -> 
 
 def test_init_says_why_a_file_cannot_be_written(gdsfw: Gdsfw) -> None:
     outcome = gdsfw("init", "mixed", "-o", "absent/w.yaml")
-    assert (outcome.code, outcome.err) == (2, "error: absent/w.yaml cannot be written: no such file or directory\n")
+    assert (outcome.code, outcome.err) == (3, "error: absent/w.yaml cannot be written: no such file or directory\n")
 
 
 def test_an_unknown_preset_lists_the_known_ones(gdsfw: Gdsfw) -> None:

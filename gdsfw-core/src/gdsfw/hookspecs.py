@@ -45,7 +45,7 @@ REQUIRED = ("gdsfw_backend", "gdsfw_alloc", "gdsfw_free", "gdsfw_io")
 
 @hookspec(firstresult=True)
 def gdsfw_backend() -> b.BackendInfo:
-    """Describe the backend. Required; once per process; opens no library."""
+    """Describe the backend. Required; whenever plugins are loaded; opens no library."""
 
 
 @hookspec(firstresult=True)
@@ -70,7 +70,7 @@ def gdsfw_open(options: Any) -> Any:
 
 @hookspec(firstresult=True)
 def gdsfw_close(session: Any) -> None:
-    """Undo gdsfw_open; called in every ending. Default: nothing."""
+    """Undo gdsfw_open; in every ending but that of a worker that hangs in a call. Default: nothing."""
 
 
 @hookspec(firstresult=True)

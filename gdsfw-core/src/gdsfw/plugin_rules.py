@@ -15,7 +15,7 @@ from gdsfw.hookspecs import PROJECT, REQUIRED
 if TYPE_CHECKING:
     import pluggy
 
-#: Hooks that any plugin may implement plainly; every other one belongs to the backend of a job.
+#: Hooks that any plugin may implement, for itself: nobody wraps them. Every other one belongs to the backend of a job.
 SHARED_HOOKS = frozenset({"gdsfw_options", "gdsfw_commands", "gdsfw_job_started", "gdsfw_job_finished"})
 
 
@@ -141,6 +141,9 @@ def _check_once(name: str, found: list[Implementation]) -> None:
 
 
 def _check_role(name: str, found: list[Implementation]) -> None:
+    for item in found:
+        if item.wraps and (item.hook in SHARED_HOOKS or item.hook == REQUIRED[0]):
+            raise PluginError(f"plugin {name!r}: {item.hook} can be implemented, not wrapped")
     plain = {item.hook for item in found if not item.wraps}
     if is_backend(found):
         missing = [hook for hook in REQUIRED if hook not in plain]
@@ -156,8 +159,6 @@ def _check_role(name: str, found: list[Implementation]) -> None:
             )
         return
     for item in found:
-        if item.hook == REQUIRED[0]:
-            raise PluginError(f"plugin {name!r}: gdsfw_backend can be implemented, not wrapped")
         if not item.wraps and item.hook not in SHARED_HOOKS:
             raise PluginError(
                 f"plugin {name!r}, hook {item.hook}: only the job's backend implements it; another plugin's result "

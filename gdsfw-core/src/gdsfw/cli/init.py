@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from gdsfw.errors import UsageError
+from gdsfw.errors import UnavailableError, UsageError
 
 
 def command(
@@ -37,4 +37,4 @@ def _write(output: Path, text: str, force: bool) -> None:
     except FileExistsError:
         raise UsageError(f"{output} exists already", hint="--force replaces it") from None
     except OSError as error:
-        raise UsageError(f"{output} cannot be written: {(error.strerror or str(error)).lower()}") from None
+        raise UnavailableError(f"{output} cannot be written: {(error.strerror or str(error)).lower()}") from None

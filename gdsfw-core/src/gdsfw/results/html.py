@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
+from gdsfw.results.advice import advice
 from gdsfw.results.table import duration, error_lines, quantity, size
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ def html_report(run: RunResult) -> str:
         f"<h1>{escape(run.source)}</h1>",
         _table((), facts.items()),
         *(f'<p class="bad">{escape(line)}</p>' for line in error_lines(run)),
+        *(f"<p>which io_path: {escape(line)}</p>" for line in advice(run.jobs)),
         *(part for job in run.jobs for part in _job(job)),
         f"<h2>Workload</h2><pre>{escape(run.workload)}</pre>",
     ]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import IO, TYPE_CHECKING
 
+from gdsfw.results.advice import advice
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
@@ -49,6 +51,8 @@ def print_table(result: RunResult, stream: IO[str]) -> None:
     for job in result.jobs:
         for line in _lines(job):
             console.print(line, markup=False)
+    for line in advice(result.jobs):
+        console.print(f"which io_path: {line}", markup=False)
     for note in result.notes:
         console.print(f"note: {note}", markup=False)
 
