@@ -203,7 +203,7 @@ def _write(directory: Path, entries: dict[str, Entry]) -> None:
 
 
 def _write_text(fd: int, text: bytes) -> None:
-    """Into an empty file. hugetlbfs takes no write, only a mapping of whole pages: blanks (JSON allows them) fill it."""
+    """Into an empty file. hugetlbfs takes no write, but a mapping of whole pages; blanks, allowed in JSON, fill it."""
     page = granule(fd)
     if page == mmap.PAGESIZE:
         with open(fd, "wb", closefd=False) as file:
