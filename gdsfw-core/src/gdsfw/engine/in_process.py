@@ -71,13 +71,12 @@ class InProcess:
         for job in jobs:
             job.notes += self._plugins.notify("gdsfw_job_started", job=job.plan.job)
         stage.run(LayoutProgress(self._progress.layout, self._interrupted.is_set))
-        results = []
-        for index, job in enumerate(jobs):
+        for job in jobs:
             job.record_written()
-            result = self._result(plan, stage, index, job)
-            results.append(result)
+        results = [self._result(plan, stage, index, job) for index, job in enumerate(jobs)]
+        for job, result in zip(jobs, results, strict=True):  # after all of them, since jobs of a stage share files
+            result.notes.extend(job.unlink())
             result.notes.extend(self._plugins.notify("gdsfw_job_finished", job=job.plan.job, result=result))
-
         return StageEnd(tuple(results), any(worker.outcome.abandoned for job in jobs for worker in job.workers))
 
     def close(self) -> None:

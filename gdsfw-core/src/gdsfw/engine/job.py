@@ -138,6 +138,20 @@ class JobRun:
         except OSError as error:  # a full disk: the figures are worth more than the record
             self.notes.append(f"no record of what was written, so that it cannot be verified later: {error.strerror}")
 
+    def unlink(self) -> list[str]:
+        """Delete the files that gdsfw created, where the job says so; a line for each that stays."""
+        if not self.plan.job.unlink or any(worker.outcome.abandoned for worker in self.workers):
+            return []
+        if self.plan.backend.namespace == "own":
+            return ["unlink: names of this backend are no files here: nothing was deleted"]
+        from gdsfw.storage.cleaning import delete_own
+
+        try:
+            rows = delete_own(map(Path, self.paths))
+        except OSError as error:
+            return [f"unlink: {error.filename} cannot be deleted: {error.strerror}"]
+        return [f"unlink: {row.path} stays: {row.kept}" for row in rows if row.kept]
+
     def patterns_in_run(self, path: str) -> bool:
         """Whether what is in a file is known for this run only: there is no manifest beside names that are no files."""
         return self.plan.backend.namespace == "own" or Path(path).is_block_device()

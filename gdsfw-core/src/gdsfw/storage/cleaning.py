@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,6 +29,19 @@ def clean(directory: Path, *, dry_run: bool = False) -> tuple[list[Cleaned], str
     manifest = Manifest.load(directory)
     rows = [_clean_file(manifest, entry, dry_run) for entry in list(manifest.entries.values())]
     return rows, manifest.distrust
+
+
+def delete_own(paths: Iterable[Path]) -> list[Cleaned]:
+    """Delete those of the files that gdsfw created, and say of each that is there what became of it."""
+    rows = []
+    for path in filter(os.path.lexists, paths):
+        manifest = Manifest.load(path.parent)
+        entry = manifest.entry(path.name)
+        if entry is None:
+            rows.append(Cleaned(str(path), 0, kept=manifest.distrust or "gdsfw did not create it"))
+        else:
+            rows.append(_clean_file(manifest, entry, dry_run=False))
+    return rows
 
 
 def _clean_file(manifest: Manifest, entry: Entry, dry_run: bool) -> Cleaned:
