@@ -84,7 +84,9 @@ class Reader:
         return done.stdout
 
     def _environ(self) -> dict[str, str]:
-        own = {name: value for name, value in os.environ.items() if not name.startswith(("GDSFW_", "PIP_", "PYTHON"))}
+        # CI among them: where it is set, pytest prints more than a reader sees.
+        tests_own = ("GDSFW_", "PIP_", "PYTEST_", "PYTHON")
+        own = {name: value for name, value in os.environ.items() if name != "CI" and not name.startswith(tests_own)}
         return own | {
             "PATH": f"{self._programs}:{Path(sys.executable).parent}:{os.environ['PATH']}",
             "HOME": str(self.folder),
